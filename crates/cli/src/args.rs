@@ -8,8 +8,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    calibrate, compare, completions, explain, export, generate, import, layout, list, man, path,
-    probe, report, resume, rm, run, study,
+    calibrate, compare, completions, explain, export, generate, import, layout, line, list, man,
+    path, probe, report, resume, rm, run, study,
 };
 use crate::commands::{serve, show, suites, table, which};
 use crate::exit::ExitCode;
@@ -70,6 +70,7 @@ pub struct Common {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Which(Box<which::WhichArgs>),
+    Line(Box<line::LineArgs>),
     Run(Box<run::RunArgs>),
     Resume(Box<resume::ResumeArgs>),
     Study(Box<study::StudyArgs>),
@@ -104,6 +105,7 @@ pub fn grammar() -> clap::Command {
     Cli::command()
         .after_long_help(format!("{EXAMPLES}\n\n{codes}\n\n{ENVIRONMENT}"))
         .mut_subcommand("run", |c| c.after_long_help(format!("{}\n\n{codes}", run::EXAMPLES)))
+        .mut_subcommand("line", |c| c.after_long_help(format!("{}\n\n{codes}", line::EXAMPLES)))
         .mut_subcommand("calibrate", |c| {
             c.after_long_help(format!("{}\n\n{codes}", calibrate::EXAMPLES))
         })

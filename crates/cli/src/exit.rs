@@ -59,12 +59,15 @@ impl ExitCode {
             Self::Store => "the store cannot be read or written",
             Self::Mismatch => "verification found data other than what was written",
             Self::Slower => {
-                "compare --exit-code: slower than the first run, beyond the margin, or failing more"
+                "compare --exit-code: slower than the first run, beyond the margin, or failing more; \
+                 line --at: not carried"
             }
             Self::NothingCompared => {
                 "compare --exit-code: a run has nothing that can be compared with the first"
             }
-            Self::CannotTell => "compare --exit-code=strict: cannot tell whether a run is worse",
+            Self::CannotTell => {
+                "compare --exit-code=strict, line --at: cannot tell; measure or hold longer"
+            }
             Self::HungUp => "ended by SIGHUP; what was measured is stored",
             Self::Interrupted => "ended by Ctrl-C (SIGINT); what was measured is stored",
             Self::Terminated => "ended by SIGTERM; what was measured is stored",

@@ -103,8 +103,10 @@ impl<'v> Asked<'v> {
     pub(crate) fn of(view: &'v View<'_>) -> Option<Self> {
         let plan = view.suite()?;
         let by_width = plan.method == Method::Rounds && plan.rounds.visits_max > 1;
-        // A comparison in turns has as many visits as it has blocks.
-        if !by_width || view.run.header.blocks.is_some() {
+        // A comparison in turns has as many visits as it has blocks; of a load line no rate by itself
+        // is to be known well.
+        let is_line = crate::line::looks_for_line(view.run);
+        if !by_width || view.run.header.blocks.is_some() || is_line {
             return None;
         }
         let mut repeats: BTreeMap<(u32, u32), bool> = BTreeMap::new();

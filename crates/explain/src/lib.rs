@@ -30,6 +30,7 @@ mod history;
 pub mod interference;
 pub mod interval;
 pub mod latency;
+pub mod line;
 mod longest;
 pub mod mark;
 mod members;

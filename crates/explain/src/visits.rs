@@ -166,8 +166,10 @@ fn no_time(run: &Run, fates: &BTreeMap<(u32, u32), Fate>) -> u32 {
 /// By cell of the grid, the least number of visits that the plan has to it: 0 where that is not
 /// fixed, or not known.
 fn least(run: &Run) -> Vec<u32> {
-    // A comparison in turns ends when enough is known, and what another tool planned it says.
-    if run.header.blocks.is_some() || run.header.imported.is_some() {
+    // A comparison in turns and a load line end when enough is known, and what another tool planned
+    // it says.
+    let is_line = crate::line::looks_for_line(run);
+    if run.header.blocks.is_some() || run.header.imported.is_some() || is_line {
         return Vec::new();
     }
     let Some(plan) = crate::view::checked(&run.header.suite_text) else { return Vec::new() };
@@ -187,7 +189,8 @@ fn least(run: &Run) -> Vec<u32> {
 
 /// Whether the plan has rounds that end when enough is known, so that it has visits "up to".
 fn ends_when_known(run: &Run) -> bool {
-    if run.header.blocks.is_some() || run.header.imported.is_some() {
+    let is_line = crate::line::looks_for_line(run);
+    if run.header.blocks.is_some() || run.header.imported.is_some() || is_line {
         return false;
     }
     crate::view::checked(&run.header.suite_text).is_some_and(|plan| match plan.method {

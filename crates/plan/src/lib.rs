@@ -14,6 +14,7 @@
 
 mod classic;
 mod course;
+pub mod ladder;
 mod room;
 mod schedule;
 

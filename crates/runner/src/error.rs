@@ -320,6 +320,12 @@ pub enum RunError {
     /// The store.
     #[error(transparent)]
     Store(#[from] store::StoreError),
+    /// A suite that has no load line.
+    #[error("the suite has no load line: {why}")]
+    NoLine {
+        /// Why.
+        why: String,
+    },
     /// A run that cannot go on.
     #[error("run {run} cannot be resumed: {why}")]
     Resume {
@@ -503,6 +509,9 @@ impl RunError {
             Self::Model { .. } => {
                 Some("a model is a TOML file: `docs/twins.md` has its fields".to_owned())
             }
+            Self::NoLine { .. } => {
+                Some("a level names streams of the suite, as in `reads p99<2ms`".to_owned())
+            }
             Self::Resume { .. } => Some(
                 "`plimsoll list` shows the state of each run; `plimsoll run` starts a new one"
                     .to_owned(),
@@ -534,6 +543,7 @@ impl RunError {
             | Self::Memory { .. }
             | Self::Processor { .. }
             | Self::Drive(_)
+            | Self::NoLine { .. }
             | Self::Resume { .. } => ErrorKind::Usage,
             Self::Refused(_)
             | Self::Target(stack::TargetError::Elsewhere { .. })

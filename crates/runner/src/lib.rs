@@ -39,7 +39,7 @@ pub use left_behind::{LeftBehind, remove_left_behind};
 pub use plan::{Left, PlannedVisit, Round, RoundOf};
 pub use prepare::{Prepared, prepare};
 pub use resume::prepare_resume;
-pub use run::{Outcome, Running};
+pub use run::{LineGoal, Outcome, Running};
 pub use target::TargetName;
 
 use suite::SuiteSource;

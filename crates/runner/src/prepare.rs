@@ -185,6 +185,19 @@ impl Prepared {
 
     /// What will be read, written, created and removed, and how long it takes: a sentence each.
     pub fn describe(&self) -> Vec<String> {
+        let mut said = self.describe_effects();
+        said.extend(self.describe_visits());
+        for cell in self.cells.iter().filter(|c| c.impossible.is_some()) {
+            let place: Vec<String> =
+                cell.coordinates.iter().map(|(field, value)| format!("{field}={value}")).collect();
+            let why = cell.impossible.as_deref().unwrap_or_default();
+            said.push(format!("Leaves out {} {}: {why}.", cell.phase, place.join(" ")));
+        }
+        said
+    }
+
+    /// The same without the visits.
+    pub fn describe_effects(&self) -> Vec<String> {
         let mut said = Vec::new();
         match &self.ground {
             Ground::Paths(paths) if paths.shared => {
@@ -223,13 +236,6 @@ impl Prepared {
         said.extend(self.remarks.iter().cloned());
         said.extend(self.header.warnings.iter().map(|warning| sentence(&warning.text)));
         said.extend(self.describe_beginnings());
-        said.extend(self.describe_visits());
-        for cell in self.cells.iter().filter(|c| c.impossible.is_some()) {
-            let place: Vec<String> =
-                cell.coordinates.iter().map(|(field, value)| format!("{field}={value}")).collect();
-            let why = cell.impossible.as_deref().unwrap_or_default();
-            said.push(format!("Leaves out {} {}: {why}.", cell.phase, place.join(" ")));
-        }
         said
     }
 }

@@ -47,6 +47,9 @@ pub fn prepare_resume(
     if header.blocks.is_some() {
         return Err(no("it is one side of a comparison, whose sides have to take turns"));
     }
+    if explain::line::looks_for_line(run) {
+        return Err(no("it looks for a load line, which is of the moment: begin it anew"));
+    }
     let mut source = suite::parse(&header.suite_text, &format!("suite of run {}", header.id))?;
     if let Some(time) = time_max {
         if !source.in_rounds() {

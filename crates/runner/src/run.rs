@@ -22,10 +22,13 @@ mod begin;
 mod below;
 mod judge;
 mod lead;
+mod line;
 mod one_visit;
 mod ready;
 pub(crate) mod room;
 mod tell;
+
+pub use line::LineGoal;
 
 /// So often it is tried to store the last of a run, each time for some seconds.
 const LAST_TRIES: u32 = 6;
@@ -286,7 +289,7 @@ impl Running<'_> {
         if !self.make_files(visit.cell)? || (!same && !self.get_ready(phase)?) {
             return Ok(Some(Next::Interrupted));
         }
-        Ok(match self.visit(&visit)? {
+        Ok(match self.visit(&visit)?.1 {
             Next::On => None,
             other => Some(other),
         })

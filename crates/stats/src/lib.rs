@@ -2,6 +2,7 @@
 
 pub mod changepoint;
 pub mod control;
+pub mod curve;
 pub mod design;
 pub mod exposure;
 pub mod histogram;

@@ -290,7 +290,9 @@ impl Touched {
             Self::Warnings => sums.add_all(connection, RUN_WARNING, OF_RUN, &[run])?,
             Self::Cell(cell) => {
                 let keys = [run, i64::from(cell)];
-                sums.add_all(connection, CELL, "run = ?1 AND cell = ?2", &keys)?;
+                for table in [CELL, CELL_STREAM] {
+                    sums.add_all(connection, table, "run = ?1 AND cell = ?2", &keys)?;
+                }
             }
             Self::Visit(order) => {
                 let query = "SELECT visit FROM visit WHERE run = ?1 AND position = ?2";

@@ -167,6 +167,8 @@ impl Store {
 /// run is resumed (another kernel, another version) is a warning.
 #[derive(Clone, Debug)]
 pub enum Change {
+    /// A cell more. Its visits come with later changes.
+    Cell(Box<CellRecord>),
     /// A visit more.
     Visit(Box<VisitRecord>),
     /// A doubt about the run as a whole.
@@ -189,6 +191,9 @@ fn make(t: &Transaction, run: i64, change: &Change) -> rusqlite::Result<()> {
         seal::changing(t, run, Touched::Header, || t.execute(sql, params![run, value]).map(drop))
     };
     match change {
+        Change::Cell(cell) => {
+            seal::changing(t, run, Touched::Cell(cell.index), || insert_cell(t, run, cell))
+        }
         Change::Visit(visit) => {
             seal::changing(t, run, Touched::Visit(visit.order), || insert_visit(t, run, visit))
         }

@@ -190,6 +190,7 @@ fn looked_at_with(
         title: source.title().to_owned(),
         description: source.description().to_owned(),
         scaled: raw.scaled,
+        level: raw.level.clone(),
         phases,
         method: raw.method.unwrap_or(Method::Rounds),
         rounds: rounds::DEFAULT,

@@ -19,6 +19,9 @@ pub struct Suite {
     /// What its sizes and totals were multiplied by, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaled: Option<f64>,
+    /// The service level that `plimsoll line` holds its rates against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<crate::Level>,
     /// What the streams address.
     pub files: FileSet,
     /// In this order, never interleaved with each other.

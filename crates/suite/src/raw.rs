@@ -86,6 +86,10 @@ pub(crate) struct RawHead {
     pub caches: Option<Vec<CacheStep>>,
     /// Layout of the classic table. "plain" if left out.
     pub table: Option<TableLayout>,
+    /// The service level that `plimsoll line` finds the highest rate for: "p99<10ms", or
+    /// "reads p99<2ms, commits p99<5ms". Changes nothing elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<crate::Level>,
 }
 
 /// What writes write.

@@ -192,6 +192,12 @@ impl SuiteSource {
         self.set_typed(by, &text, [("file_size".to_owned(), text.clone())])
     }
 
+    /// Sets the service level, as `--level` does.
+    pub fn set_level(&mut self, level: &crate::Level) -> Result<(), SuiteError> {
+        let text = level.to_string();
+        self.set_typed("--level", &text, [("level".to_owned(), text.clone())])
+    }
+
     /// Sets the measured time of every visit, as `--time` does: of streams, and of visits in
     /// rounds, whose ramp is then no more than a quarter of it.
     pub fn set_time(&mut self, time: Nanos) -> Result<(), SuiteError> {

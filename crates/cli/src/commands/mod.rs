@@ -8,6 +8,7 @@ pub mod export;
 pub mod generate;
 pub mod import;
 pub mod layout;
+pub mod line;
 pub mod list;
 pub mod live;
 pub mod man;
@@ -39,6 +40,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     };
     match command {
         Command::Which(args) => return which::which(&args, common, out),
+        Command::Line(args) => return line::line(&args, common, out),
         Command::Run(args) => return run::run(&args, common, output),
         Command::Study(args) => return study::study(&args, common, output),
         Command::Resume(args) => return resume::resume(&args, common, output),

@@ -89,13 +89,34 @@ pub struct WhichArgs {
 
 /// Whose pages and flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Database {
+pub enum Database {
     /// PostgreSQL on Linux as it comes.
     Postgres,
     /// MySQL and MariaDB as they come.
     Innodb,
     /// SQLite in WAL mode, flushed at each commit (synchronous=FULL): one writer at a time.
     Sqlite,
+}
+
+impl Database {
+    /// What is to be set in a suite, as keys and values.
+    ///
+    /// * `pages`: streams of pages; `commits`: streams of commits.
+    pub fn set<'a>(
+        self,
+        pages: impl IntoIterator<Item = &'a str>,
+        commits: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<(String, &'static str)> {
+        // What stands in SQLite's log is whole pages.
+        let (page, key, value) = match self {
+            Self::Postgres => return Vec::new(),
+            Self::Innodb => ("16KiB", "sync", "fsync"),
+            Self::Sqlite => ("4KiB", "block_size", "4KiB"),
+        };
+        let pages = pages.into_iter().map(|name| (format!("{name}.block_size"), page));
+        let commits = commits.into_iter().map(|name| (format!("{name}.{key}"), value));
+        pages.chain(commits).collect()
+    }
 }
 
 pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
@@ -171,7 +192,7 @@ fn text(found: &Which) -> String {
 
 /// A place that is not there would be made, on another disk than was meant; one whose files are in
 /// memory would win against every disk, and keeps nothing.
-fn refuse_unfit(place: &str) -> Result<(), Failure> {
+pub fn refuse_unfit(place: &str) -> Result<(), Failure> {
     let TargetName::Path(path) = TargetName::parse(OsStr::new(place))? else { return Ok(()) };
     if !path.exists() {
         let message = format!("{place} is not there");
@@ -214,21 +235,15 @@ impl WhichArgs {
         let of_all = self.minutes as f64 * 60.0;
         let each = of_all / (f64::from(BLOCKS) * CELLS * self.places.len() as f64) - RAMP_S;
         let time = Nanos::from_secs_f64(each.max(VISIT_S_MIN));
-        let set: &[(&str, &str)] = match self.database {
-            Database::Postgres => &[],
-            Database::Innodb => &[
-                ("reads.block_size", "16KiB"),
-                ("checkpoint.block_size", "16KiB"),
-                ("commit.sync", "fsync"),
-                ("commits.sync", "fsync"),
-            ],
-            // What stands in the log is whole pages; no other session may write meanwhile.
-            Database::Sqlite => &[
-                ("streams", r#"["commit","reads",["commit","reads","checkpoint"]]"#),
-                ("commit.block_size", "4KiB"),
-                ("reads.block_size", "4KiB"),
-                ("checkpoint.block_size", "4KiB"),
-            ],
+        let set = match self.database {
+            // No other session may write meanwhile.
+            Database::Sqlite => {
+                let streams = r#"["commit","reads",["commit","reads","checkpoint"]]"#;
+                let mut set = self.database.set(["reads", "checkpoint"], ["commit"]);
+                set.push(("streams".to_owned(), streams));
+                set
+            }
+            one => one.set(["reads", "checkpoint"], ["commit", "commits"]),
         };
         let value = |text: &str| toml::Value::String(text.to_owned());
         SideFile {
@@ -236,7 +251,7 @@ impl WhichArgs {
             target: place.to_owned(),
             size: self.size.map(|size| size.exact()),
             time: Some(time.exact()),
-            set: set.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect(),
+            set: set.iter().map(|(key, text)| (key.clone(), value(text))).collect(),
             ..SideFile::default()
         }
     }

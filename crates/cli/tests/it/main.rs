@@ -12,6 +12,7 @@ mod import;
 mod input;
 mod known;
 mod layout;
+mod line;
 mod live;
 #[path = "../../../stack/tests/it/common.rs"]
 #[expect(dead_code, reason = "the tests of `stack` need more of it")]

@@ -23,7 +23,7 @@ impl Running<'_> {
     /// Makes a pass over the files; how the run ended if it did.
     pub(super) fn fill_by(&mut self, pass: u32) -> Result<Option<Next>, RunError> {
         let cell = self.suite.cell_count() as u32 + pass;
-        let next = self.visit(&PlannedVisit {
+        let (_, next) = self.visit(&PlannedVisit {
             order: self.visits,
             cell,
             repeat: 0,

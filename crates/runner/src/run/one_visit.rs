@@ -23,7 +23,11 @@ use crate::visit::{Play, Played, Stage, Standing, Stuck, play};
 use crate::watchdog::Watchdog;
 
 impl Running<'_> {
-    pub(super) fn visit(&mut self, planned: &PlannedVisit) -> Result<Next, RunError> {
+    /// Makes a visit and stores it; `None` where it could not be made.
+    pub(super) fn visit(
+        &mut self,
+        planned: &PlannedVisit,
+    ) -> Result<(Option<VisitRecord>, Next), RunError> {
         let index = planned.cell as usize;
         let cell = as_planned(&self.played[index], planned);
         let seed = planned.seed;
@@ -32,14 +36,14 @@ impl Running<'_> {
         if let Some(before) = &cell.before {
             match self.play_before(before, seed)? {
                 Some(warnings) => doubts = warnings,
-                None => return Ok(Next::Failed(lost())),
+                None => return Ok((None, Next::Failed(lost()))),
             }
             if self.interrupt.stops() {
-                return Ok(Next::Interrupted);
+                return Ok((None, Next::Interrupted));
             }
         }
         let Some(stage) = self.field.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
-            return Ok(Next::Failed(lost()));
+            return Ok((None, Next::Failed(lost())));
         };
         let visit = self.visit_of(&cell, seed);
         let real = !matches!(stage, Stage::Model(_));
@@ -73,7 +77,7 @@ impl Running<'_> {
         let cell = &self.cells[index];
         self.watcher.event(Event::VisitEnds { cell, visit: &record, half_width, left });
         self.doubt_pilot(&record);
-        Ok(next)
+        Ok((Some(record), next))
     }
 
     pub(super) fn visit_of(&self, cell: &Cell, seed: u64) -> Arc<Visit> {

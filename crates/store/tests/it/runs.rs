@@ -39,6 +39,22 @@ fn only_state_plan_and_doubts_change() {
 }
 
 #[test]
+fn a_cell_can_be_added_and_visited() {
+    let path = scratch("a_cell_can_be_added_and_visited");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.create_run(&sample::header(), &sample::cells()).unwrap();
+    let index = u32::try_from(sample::cells().len()).unwrap();
+    let added = record::CellRecord { index, ..sample::cells()[0].clone() };
+    assert!(!added.streams.is_empty(), "its streams are sealed, too");
+    store.apply(&id, &[Change::Cell(Box::new(added.clone()))]).unwrap();
+    let visit = record::VisitRecord { cell: index, ..sample::visit(0) };
+    store.add_visit(&id, &visit).unwrap();
+    drop(store);
+    let run = Store::open(&path).unwrap().load(&id).unwrap();
+    assert_eq!((run.cells.last(), run.visits.last()), (Some(&added), Some(&visit)));
+}
+
+#[test]
 fn stored_results_are_never_rewritten() {
     let path = scratch("stored_results_are_never_rewritten");
     let mut store = Store::open(&path).unwrap();
