@@ -236,6 +236,17 @@ impl Verdict {
         }
     }
 
+    /// Share that a cache answered, or took and had not passed on; `None` where none is known to have.
+    fn answered(&self) -> Option<f64> {
+        match self {
+            Self::Cached { share, .. }
+            | Self::PartlyCached { share, .. }
+            | Self::WriteLag { share, .. } => Some(*share),
+            Self::InPageCache | Self::AboveLink { .. } => Some(1.0),
+            _ => None,
+        }
+    }
+
     /// Whether it says that figures are a cache's, at least in part.
     pub fn is_cached(&self) -> bool {
         matches!(
@@ -258,6 +269,23 @@ pub(crate) fn write_caches(view: &View<'_>) -> Vec<WriteCache> {
     match ledger::compressed(view.run, &plan::Plan::of(view)) {
         Some(_) => Vec::new(),
         None => write::write_caches(view),
+    }
+}
+
+/// Largest share of a row's requests that a cache answered: each row of the grid where one did.
+pub(crate) fn answered<'v>(view: &'v View<'_>) -> impl Fn(&CellView<'_>) -> Option<f64> + use<'v> {
+    let plan = plan::Plan::of(view);
+    let has_blocks = |cell: &&CellView<'_>| !plan.only_whole_files(cell.cell);
+    let cells = view.grid().filter(|cell| !cell.visits.is_empty()).filter(has_blocks);
+    let cells: Vec<CellCaches> = cells.map(|cell| judge(view, &plan, cell)).collect();
+    move |row| {
+        let found = cells.iter().find(|cell| cell.cell == row.cell.index)?.findings.iter();
+        let moves = |op: &str| {
+            let mut ops = row.visits.iter().flat_map(|visit| visit.streams()).flat_map(|s| &s.ops);
+            ops.any(|one| one.op == op && one.requests > 0)
+        };
+        let own = found.filter(|found| found.verdict.op().is_none_or(moves));
+        own.filter_map(|found| found.verdict.answered()).reduce(f64::max)
     }
 }
 

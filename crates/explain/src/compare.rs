@@ -265,6 +265,11 @@ pub struct CellComparison {
     pub reference: Rate,
     /// On the other side.
     pub other: Rate,
+    /// Share of the reference's requests that a cache answered, where one did. There is a ratio only where
+    /// both sides have the same: it compares caches.
+    pub reference_cached: Option<f64>,
+    /// The same of the other side.
+    pub other_cached: Option<f64>,
     /// Changes of level within the reference's run here: its rate is a mixture. Of runs in blocks none where
     /// the difference of the two stayed what it was.
     pub reference_changes: Vec<LevelChange>,
@@ -407,6 +412,8 @@ pub enum MarginFrom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
+    /// A cache answered on one side, or a larger share of requests than on the other: there is no ratio.
+    Cached,
     /// Nothing completed on a side.
     NothingCompleted,
     /// A side stood still for a good part of a visit, and how often it does is not known from so
@@ -560,6 +567,7 @@ fn against_all(
         // What was offered is no answer of the storage's, unless nothing else was asked.
         let all_set = !cells.iter().any(CellComparison::is_of_storage);
         let is_of_it = |row: &CellComparison| all_set || row.is_of_storage();
+        let is_of_it = |row: &CellComparison| is_of_it(row) && !row.outcome.is_of_cache();
         let of_one: Vec<bool> = matched.pairs.iter().map(Pair::is_of_one_request).collect();
         let all_of_one = !cells.iter().zip(&of_one).any(|(row, of_one)| is_of_it(row) && !of_one);
         for (row, of_one) in cells.iter_mut().zip(of_one) {
@@ -577,6 +585,9 @@ fn against_all(
         let overall = match (counted.next(), counted.next()) {
             // One row is all there is: one answer, not two ways to the same.
             (Some(only), None) => cells.get(only).map(|row| row.outcome.clone()),
+            (None, _) if cells.iter().any(|row| row.outcome.is_of_cache()) => {
+                Some(Outcome { doubts: vec![Doubt::Cached], ..Outcome::unknown() })
+            }
             _ => {
                 let found = judge(&[matched.overall_of(&counts)], &[margin], terms.confidence);
                 let reach = matched.standstill_reach_of(&counts);
@@ -699,6 +710,11 @@ impl Outcome {
             self.more = None;
             self.doubts.push(doubt);
         }
+    }
+
+    /// Whether there is no ratio since a cache answered.
+    pub fn is_of_cache(&self) -> bool {
+        self.doubts.contains(&Doubt::Cached)
     }
 
     fn is_different(&self, way: Direction) -> bool {
@@ -841,7 +857,9 @@ fn cells(
         |(((pair, outcome), tail), sides)| {
             let by_chance = pair.may_be_standstills(&sides.0, &sides.1);
             let outcome = outcome.doubted(Doubt::Standstills, by_chance);
-            (pair, outcome.reaching(pair.standstill_reach()), tail, sides)
+            let outcome = outcome.reaching(pair.standstill_reach());
+            let doubts = if pair.is_comparable() { outcome.doubts } else { vec![Doubt::Cached] };
+            (pair, Outcome { doubts, ..outcome }, tail, sides)
         },
     );
     each.map(|(pair, outcome, tail, (reference, other))| CellComparison {
@@ -849,6 +867,8 @@ fn cells(
         stream: pair.a.stream_name().map(str::to_owned),
         same_load: pair.a.plans() == pair.b.plans(),
         scheduled: false,
+        reference_cached: pair.cached[0],
+        other_cached: pair.cached[1],
         reference_changes: Vec::new(),
         other_changes: Vec::new(),
         reference_fell_behind: pair.a.fell_behind(),
@@ -857,7 +877,7 @@ fn cells(
         reference,
         other,
         outcome,
-        latency: latency(&pair.a, &pair.b, tail),
+        latency: latency(&pair.a, &pair.b, tail).filter(|_| pair.is_comparable()),
     })
     .collect()
 }

@@ -189,17 +189,12 @@ fn what(row: &CellView<'_>) -> Option<(u8, String)> {
 
 fn figures(label: String, view: &View<'_>) -> PlaceFigures {
     let findings = Findings::of(view);
-    let marks = findings.marks(view);
-    let is_cached = |row: &CellView<'_>| {
-        let mut own = marks.iter().filter(|mark| mark.cell == row.cell.index);
-        own.any(|mark| matches!(mark.code, Code::Cached | Code::PartlyCached | Code::AtLink))
-    };
+    let answered = crate::cache::answered(view);
     let figure = |row: &CellView<'_>| {
         let (rank, what) = what(row)?;
         let known = findings.interval_of(view, row)?;
         let rate = Number::iops(known.mean).within(known.low, known.high);
-        let reads = row.plans().iter().all(|plan| plan.op == "read");
-        let cached = reads && is_cached(row);
+        let cached = answered(row).is_some();
         Some(PlaceFigure { what, rate, cached, row: row.name(), rank })
     };
     let mut figures: Vec<PlaceFigure> = view.grid_rows().filter_map(figure).collect();

@@ -224,6 +224,26 @@ fn visit(cell: u32, order: u32, plan: &StreamPlan, direct: bool) -> VisitRecord 
 }
 
 #[test]
+fn a_cache_on_one_side_is_compared_with_nothing() {
+    use explain::compare::{Doubt, Terms, compare};
+    let against = |a: f64, b: f64| {
+        let (a, b) = (Bench::read(false).moved(a, 0.0), Bench::read(false).moved(b, 0.0));
+        compare(&[View::new(&a.run), View::new(&b.run)], &Terms::default()).against.remove(0)
+    };
+    for (a, b) in [(1.0, 0.02), (0.02, 1.0), (0.5, 0.02)] {
+        let found = against(a, b);
+        assert!(!found.is_compared() && found.overall.ratio.is_none(), "{a} {b}");
+        assert_eq!(found.cells[0].outcome.doubts, [Doubt::Cached], "{a} {b}");
+        assert_eq!(found.cells[0].latency, None, "{a} {b}");
+        assert!(found.headline().starts_with("Not comparable"), "{}", found.headline());
+    }
+    let alike = against(0.02, 0.02);
+    assert!(alike.is_compared() && alike.headline().contains("of caches"), "{}", alike.headline());
+    let devices = against(1.0, 1.0);
+    assert!(devices.is_compared() && devices.cells[0].reference_cached.is_none());
+}
+
+#[test]
 fn the_ledger_tells_device_from_cache() {
     let is = |read: f64, wanted: &str| {
         let said = texts(&Bench::read(true).moved(read, 0.0).caches().findings());

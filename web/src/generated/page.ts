@@ -268,7 +268,7 @@ export interface Held {
    */
   ratio: number | null;
   /**
-   * `faster`, `slower`, `different`, `same` or `inconclusive`.
+   * `faster`, `slower`, `different`, `same`, `inconclusive` or `not comparable`: a cache answered.
    */
   verdict: string;
 }

@@ -292,9 +292,12 @@ fn row(cell: &CellComparison, label: &str, details: bool) -> Vec<String> {
         cell.reference.text(),
         cell.other.text(),
         outcome.ratio.map_or_else(|| "-".to_owned(), |_| outcome.ratio_told()),
-        match cell.not_on_one_level(label) {
+        match cell.not_on_one_level(label).filter(|_| !outcome.is_of_cache()) {
             Some(who) => format!("{}, {who} not on one level", verdict(outcome)),
-            None => verdict(outcome),
+            None => match cell.whose_cache(label).filter(|_| outcome.is_of_cache()) {
+                Some(whose) => format!("not comparable: a cache's figure on {whose}"),
+                None => verdict(outcome),
+            },
         },
     ];
     if details {

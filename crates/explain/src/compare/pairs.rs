@@ -8,6 +8,7 @@ use stats::interval::{Interval, moderated_among, plain};
 use super::judge::{Evidence, Side};
 use super::stalls::Stalls;
 use super::{Design, Rate, Row, row_of};
+use crate::cache;
 use crate::ends;
 use crate::interval::{self, Basis, Standstills};
 use crate::places::{Told, places};
@@ -15,6 +16,9 @@ use crate::view::{CellView, View};
 
 /// Confidence of a side's own rate.
 const RATE_CONFIDENCE: f64 = 0.95;
+
+/// Shares that caches answered are as good as the same up to this.
+const CACHED_ALIKE: f64 = 0.01;
 
 /// Two runs, cell by cell.
 pub(super) struct Matched<'a> {
@@ -33,6 +37,8 @@ type Own = BTreeMap<Row, (usize, f64, f64)>;
 pub(super) struct Pair<'a> {
     pub a: CellView<'a>,
     pub b: CellView<'a>,
+    /// Shares of requests that a cache answered, of the reference and the other.
+    pub cached: [Option<f64>; 2],
     /// Rounds in which both were visited: number, and ln rate on either side.
     rounds: Vec<(u32, f64, f64)>,
 }
@@ -63,6 +69,7 @@ pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a>
             theirs.entry(place).or_insert(cell);
         }
     }
+    let cached = (cache::answered(reference), cache::answered(other));
     let one_suite = reference.run.header.suite == other.run.header.suite;
     let mut pairs = Vec::new();
     let mut only_reference = Vec::new();
@@ -73,7 +80,12 @@ pub(super) fn matched<'a>(reference: &View<'a>, other: &View<'a>) -> Matched<'a>
         };
         let place = ours.get(&a.cell.index).filter(|place| theirs.get(place).is_some_and(fits));
         match place.and_then(|place| theirs.remove(place)) {
-            Some(b) => pairs.extend(Pair::by_stream(&a, &b)),
+            Some(b) => {
+                pairs.extend(Pair::by_stream(&a, &b).into_iter().map(|pair| Pair {
+                    cached: [(cached.0)(&pair.a), (cached.1)(&pair.b)],
+                    ..pair
+                }))
+            }
             None => only_reference.push(a.name()),
         }
     }
@@ -121,8 +133,18 @@ fn rounds(a: &CellView<'_>, b: &CellView<'_>) -> Vec<(u32, f64, f64)> {
 pub(super) type CellOf = for<'p, 'a> fn(&'p Pair<'a>) -> &'p CellView<'a>;
 
 impl Matched<'_> {
-    /// Of every pair, variances moderated across those of its phase that are alike.
+    /// Of every pair, variances moderated across those of its phase that are alike; none where a cache
+    /// answered on one side.
     pub fn evidence(&self) -> Vec<Evidence> {
+        let all = self.evidence_of_all().into_iter().zip(&self.pairs);
+        all.map(|(evidence, pair)| match pair.is_comparable() {
+            true => evidence,
+            false => Evidence::of_blocks(Vec::new(), None),
+        })
+        .collect()
+    }
+
+    fn evidence_of_all(&self) -> Vec<Evidence> {
         match self.design {
             Design::Blocks => {
                 let all: Vec<Vec<f64>> = self
@@ -163,7 +185,7 @@ impl Matched<'_> {
     /// So the spread between rounds is the error, not that between cells. The mean is that of the cells'
     /// ratios, each over all its visits: rounds that some cells lack tell of the spread alone.
     pub fn overall(&self) -> Evidence {
-        self.overall_of(&|_| true)
+        self.overall_of(&|row| self.pairs.get(row).is_some_and(Pair::is_comparable))
     }
 
     /// The same over the rows that `counts` names by their position, of which there must be one.
@@ -289,11 +311,20 @@ impl<'a> Pair<'a> {
             theirs.sort_by_key(&place);
         }
         let both = ours.into_iter().zip(theirs);
-        both.map(|(a, b)| Self { rounds: rounds(&a, &b), a, b }).collect()
+        both.map(|(a, b)| Self { rounds: rounds(&a, &b), cached: [None; 2], a, b }).collect()
     }
 }
 
 impl Pair<'_> {
+    /// Whether both rates are of one thing: of devices, or of caches that answered as large a share.
+    pub fn is_comparable(&self) -> bool {
+        match self.cached {
+            [None, None] => true,
+            [Some(a), Some(b)] => (a - b).abs() <= CACHED_ALIKE,
+            _ => false,
+        }
+    }
+
     /// Whether a side stood still for a good part of a visit, and its own interval, which holds
     /// what that leaves open, meets the other's. That of a side that did not by chance reaches as
     /// far down as if it had. Where both did for nearly all of each visit, neither is known.

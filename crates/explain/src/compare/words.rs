@@ -209,8 +209,33 @@ impl Against {
             Some(failing) => format!("{failing} {}", lower(&self.verdict_told())),
             None => self.verdict_told(),
         };
-        let more = [self.not_on_one_level(), self.arrays.clone()];
+        let more = [self.of_caches(), self.not_on_one_level(), self.arrays.clone()];
         [Some(verdict)].into_iter().chain(more).flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Rows in which caches answered: those without a ratio, and those whose ratio is of caches.
+    fn of_caches(&self) -> Option<String> {
+        const NAMED: usize = 3;
+        let named = |ratio: bool| {
+            let rows = self.cells.iter().filter(|row| row.whose_cache(&self.label).is_some());
+            let rows = rows.filter(|row| row.outcome.is_of_cache() != ratio);
+            let name = |row: &CellComparison| {
+                let shares = [row.reference_cached, row.other_cached].into_iter().flatten();
+                let most = percent(shares.fold(0.0, f64::max));
+                let whose = row.whose_cache(&self.label).unwrap_or_default();
+                format!("`{}` ({whose}, up to {most})", row.cell)
+            };
+            let rows: Vec<String> = rows.map(name).collect();
+            (!rows.is_empty()).then(|| words::some(&rows, NAMED))
+        };
+        let not = named(false).map(|rows| {
+            format!("A cache answered, so there is no ratio and no verdict, in {rows}.")
+        });
+        let alike = named(true).map(|rows| {
+            format!("The comparison is of caches, which answered on both sides alike, in {rows}.")
+        });
+        let told: Vec<String> = not.into_iter().chain(alike).collect();
+        (!told.is_empty()).then(|| told.join(" "))
     }
 
     /// Rows in which a side changed its level, each with its largest change.
@@ -252,6 +277,9 @@ impl Against {
                 "Unknown: A and {label} have no cell in common that both measured; nothing can \
                  be compared."
             );
+        }
+        if self.overall.is_of_cache() {
+            return "Not comparable: in no cell are both figures of the devices.".to_owned();
         }
         if self.bracket {
             let ratio = told(self.overall.ratio);
@@ -723,6 +751,16 @@ impl Outcome {
 }
 
 impl CellComparison {
+    /// Whose figure is a cache's, at least in part: `B`, `A and B`.
+    ///
+    /// * `label`: of the side that is not the reference.
+    pub fn whose_cache(&self, label: &str) -> Option<String> {
+        let sides = [("A", self.reference_cached), (label, self.other_cached)];
+        let whose = sides.into_iter().filter(|(_, share)| share.is_some());
+        let whose: Vec<String> = whose.map(|(label, _)| label.to_owned()).collect();
+        (!whose.is_empty()).then(|| list(&whose))
+    }
+
     /// Who was not on one level here: `A`, `A and B`; `None` where nobody is known to have changed.
     ///
     /// * `label`: of the side that is not the reference.

@@ -461,6 +461,7 @@ fn held(outcome: &Outcome) -> Held {
         (compare::Verdict::Different, Some(Direction::Slower)) => "slower",
         (verdict, _) => word(verdict),
     };
+    let way = if outcome.is_of_cache() { "not comparable" } else { way };
     Held {
         ratio: outcome.ratio.map(|ratio| ratio.ratio),
         low: outcome.ratio.and_then(|ratio| ratio.low),

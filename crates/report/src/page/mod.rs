@@ -334,7 +334,7 @@ pub struct Held {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// `faster`, `slower`, `different`, `same` or `inconclusive`.
+    /// `faster`, `slower`, `different`, `same`, `inconclusive` or `not comparable`: a cache answered.
     pub verdict: String,
     /// Differences up to this share do not matter.
     pub margin: f64,
