@@ -99,7 +99,7 @@ fn of(wanted: f64, best: Option<Best>, number: impl Fn(f64) -> Number) -> Findin
         .on(best.cell)
         .with("bought", number(wanted))
         .with("seen", number(best.value).within(best.low, best.high))
-        .with("ratio", Number::ratio(best.value / wanted))
+        .with("share", Number::share(best.value / wanted))
 }
 
 #[cfg(test)]
@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(of(2_500.0, 3_500.0).0, Code::BoughtUnknown);
         let (code, said) = of(1_400.0, 1_600.0);
         assert_eq!(code, Code::BoughtNotReached);
-        assert!(said.starts_with("3.00 K requests/s were bought and are not reached"), "{said}");
-        assert!(said.contains("0.50"), "{said}");
+        assert!(said.starts_with("3 K requests/s were bought and are not reached"), "{said}");
+        assert!(said.contains("which is 50 % of it"), "{said}");
     }
 
     #[test]
