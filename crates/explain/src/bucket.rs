@@ -17,7 +17,7 @@ use crate::view::{CellView, View, counted, is_data, is_preparation};
 
 /// Seconds of one level differ from it by no more than this share, or one request.
 const EVEN: f64 = 0.005;
-/// But for so many of them.
+/// But for so many of them, and one in any case: that of the step.
 const ASTRAY: f64 = 0.05;
 /// A level lasts so many seconds, and has so many requests in each that one is no matter.
 const SECONDS_MIN: usize = 10;
@@ -121,7 +121,7 @@ fn even(counts: impl Iterator<Item = f64>) -> Option<f64> {
     counts.sort_unstable_by(f64::total_cmp);
     let median = *counts.get(counts.len() / 2)?;
     let astray = counts.iter().filter(|&&count| !is_near(count, median)).count();
-    let few = astray as f64 <= ASTRAY * counts.len() as f64;
+    let few = astray as f64 <= (ASTRAY * counts.len() as f64).max(1.0);
     (few && counts.len() >= SECONDS_MIN && median >= REQUESTS_MIN).then_some(median)
 }
 
