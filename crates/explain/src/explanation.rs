@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::answer::answer;
 use crate::arrays::Arrays;
 use crate::barrier::{Barriers, Elasticities, across, barriers};
+use crate::bought::{self, Bought};
 use crate::compare::Floor;
 use crate::differ::{Differences, between};
 use crate::factor::{Factors, Observation, factors, from_views};
@@ -115,6 +116,8 @@ pub struct Context {
     /// (factor, its level in each run in their order): `disks` with `4` and `12`. Empty: what the
     /// runs themselves record as different.
     pub factors: Vec<(String, Vec<String>)>,
+    /// What the volume is to give, by whoever pays for it.
+    pub bought: Option<Bought>,
 }
 
 impl Explanation {
@@ -146,7 +149,7 @@ impl Explanation {
     fn apart(views: &[View<'_>], context: &Context) -> Self {
         let of_run = |(at, view): (usize, &View<'_>)| {
             let floor = context.floors.get(at).and_then(Option::as_ref);
-            OfRun::new(view, context.null_rate, floor)
+            OfRun::new(view, context, floor)
         };
         Self {
             schema: SCHEMA.to_owned(),
@@ -191,10 +194,10 @@ fn several(suites: Vec<Vec<&View<'_>>>, context: &Context) -> Vec<Together> {
 }
 
 impl OfRun {
-    fn new(view: &View<'_>, null_rate: Option<f64>, floor: Option<&Floor>) -> Self {
+    fn new(view: &View<'_>, context: &Context, floor: Option<&Floor>) -> Self {
         let header = &view.run.header;
         let findings = Findings::of(view);
-        let barriers = barriers(view, null_rate);
+        let barriers = barriers(view, context.null_rate);
         let members = members(view);
         let latencies = latencies(view);
         let interference = interference(view);
@@ -220,6 +223,9 @@ impl OfRun {
             false => found,
         };
         let mut limits = unless_nothing("Barrier", barriers.findings());
+        if let Some(bought) = context.bought {
+            limits.splice(..0, bought::findings(bought, view, &findings));
+        }
         if barriers.barriers.iter().any(|barrier| barrier.fit.is_some()) {
             limits.extend(findings.drift.of_no_level());
         }
@@ -232,7 +238,7 @@ impl OfRun {
             Section::new(Question::Limits, limits),
             Section::new(Question::Members, members.findings()),
             Section::new(Question::Interference, interference.findings()),
-            Section::new(Question::Drift, findings.drift.findings()),
+            Section::new(Question::Drift, changes(view, &findings)),
             Section::new(Question::Steady, findings.steady.findings()),
             Section::new(Question::Waits, latencies.findings()),
         ];
@@ -270,6 +276,21 @@ fn not_preconditioned(view: &View<'_>) -> Option<Finding> {
     let doubted = header.warnings.iter().any(|warning| warning.code == "not-preconditioned");
     (wanted && !played && !doubted)
         .then(|| Finding::new(Code::PreconditioningLeftOut).with("target", &header.target.given))
+}
+
+/// What moved. What a bucket explains is told as that.
+fn changes(view: &View<'_>, findings: &Findings) -> Vec<Finding> {
+    let is_bucket = |order| findings.buckets.iter().any(|bucket| bucket.order == order);
+    let is_cell = |cell| findings.buckets.iter().any(|bucket| bucket.cell == cell);
+    let mut drift = findings.drift.clone();
+    drift.visits.retain(|visit| !is_bucket(visit.order));
+    drift.cells.retain(|cell| !is_cell(cell.cell));
+    if !findings.buckets.is_empty() {
+        drift.parts.iter_mut().for_each(|part| part.steps.clear());
+        drift.edges.clear();
+    }
+    let buckets = findings.buckets.iter().map(|bucket| bucket.finding(view));
+    buckets.chain(drift.findings()).collect()
 }
 
 /// What stalled: the device, streams, single requests. That the device never did comes after streams

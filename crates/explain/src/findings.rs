@@ -6,6 +6,7 @@ use finding::Code;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::bucket::{self, Bucket};
 use crate::cache::{self, Caches};
 use crate::converged::{self, Asked, NotConverged};
 use crate::drift::{self, Drifts, Step};
@@ -44,6 +45,8 @@ pub struct Findings {
     pub gaps: Gaps,
     /// What caches have to do with it.
     pub caches: Caches,
+    /// Budgets of the volume that were used up: no change of level nor write cliff is told of them.
+    pub buckets: Vec<Bucket>,
     /// Changes of level and drift.
     pub drift: Drifts,
     /// Series of rounds, and write cliffs.
@@ -59,6 +62,8 @@ impl Findings {
         let (freezes, halts) = (freeze::freezes(view), halt::halts(view));
         let (mut gaps, drift) = (gap::gaps(view), drift::drift(view));
         gaps.leave_to(&drift.falls(view));
+        let (buckets, mut steady) = (bucket::buckets(view), steady::steady(view));
+        steady.cliffs.retain(|cliff| buckets.iter().all(|bucket| bucket.cell != cliff.cell));
         Self {
             intervals: interval::cells(view),
             streams: interval::streams(view),
@@ -69,8 +74,9 @@ impl Findings {
             halts,
             gaps,
             caches: cache::caches(view),
+            buckets,
             drift,
-            steady: steady::steady(view),
+            steady,
         }
     }
 

@@ -9,6 +9,8 @@ pub mod advice;
 mod answer;
 mod arrays;
 pub mod barrier;
+pub mod bought;
+pub mod bucket;
 pub mod cache;
 pub mod calibration;
 pub mod closing;

@@ -3,6 +3,7 @@
 use crate::Proof;
 
 mod barriers;
+mod buckets;
 mod cache;
 mod changes;
 mod compare;
@@ -29,6 +30,7 @@ pub const ALL: &[&[Proof]] = &[
     outliers::PROOFS,
     compare::PROOFS,
     credits::PROOFS,
+    buckets::PROOFS,
     control::PROOFS,
     speeds::PROOFS,
     periods::PROOFS,

@@ -1,6 +1,7 @@
 //! `plimsoll explain`
 
 use clap::Args;
+use explain::bought::Bought;
 use explain::explanation::{Context, Explanation, OfRun};
 use explain::group::{OfGroup, OfPart};
 use explain::view::View;
@@ -22,6 +23,8 @@ Examples:
   plimsoll explain r17 --all           # everything that was found
   plimsoll explain r17 --json          # one document (plimsoll.explanation/1)
   plimsoll explain --group last        # the runs of the newest list of suites, in short
+  plimsoll explain --bought iops=3000,bandwidth=125MiB/s
+                                       # does the volume give what was paid for
   plimsoll explain r4 r12 --factor disks=4,12
                                        # is the barrier the disks', or above them";
 
@@ -46,6 +49,11 @@ pub struct ExplainArgs {
     /// factors are what the runs themselves record as different. May be repeated.
     #[arg(long, value_name = "NAME=LEVEL,...", value_parser = factor)]
     factor: Vec<(String, Vec<String>)>,
+    /// Check what was paid for: reached, missed, or the limit itself
+    ///
+    /// `iops` in requests a second, `bandwidth` in bytes a second; one of them, or both.
+    #[arg(long, value_name = "iops=N,bandwidth=BYTES/s")]
+    bought: Option<Bought>,
     /// Say everything: without it, the answer and the 25 lines of each run that matter most
     #[arg(long)]
     all: bool,
@@ -62,7 +70,7 @@ const WIDTH: usize = 96;
 pub fn explain(args: &ExplainArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let (runs, known) = load(args, common, output)?;
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
-    let context = Context { factors: args.factor.clone(), ..known };
+    let context = Context { factors: args.factor.clone(), bought: args.bought, ..known };
     let explanation = match args.group {
         Some(_) => Explanation::of_group(&views, &context),
         None => Explanation::of(&views, &context),
@@ -133,7 +141,7 @@ pub fn context(store: &Store, runs: &[Run], output: &Output) -> Result<Context, 
     Ok(Context {
         null_rate: calibration.and_then(|found| found.null_rate()),
         floors: floors.collect::<Result<_, _>>()?,
-        factors: Vec::new(),
+        ..Context::default()
     })
 }
 

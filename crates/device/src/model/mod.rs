@@ -4,6 +4,7 @@ mod law;
 mod lru;
 mod pace;
 mod spec;
+mod throttle;
 mod wear;
 
 use std::cmp::Reverse;
@@ -16,9 +17,11 @@ use self::lru::Lru;
 use self::pace::Pace;
 pub(crate) use self::spec::Check;
 pub use self::spec::{
-    CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec, NoiseSpec,
-    RandomFreezeSpec, RegimeSpec, STAGES_MAX, StageSpec, WhenFull, WriteCacheSpec,
+    BucketSpec, CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec,
+    NoiseSpec, RandomFreezeSpec, RegimeSpec, STAGES_MAX, StageSpec, ThermalSpec, WakeSpec,
+    WhenFull, WriteCacheSpec,
 };
+use self::throttle::Throttle;
 use self::wear::Wear;
 use crate::rng::Rng;
 use crate::{Completion, Device, DeviceError, Full, Op, Request, Slot};
@@ -34,7 +37,8 @@ use crate::{Completion, Device, DeviceError, Full, Op, Request, Slot};
 /// their parts. Nothing fails and nothing is refused: wrap it in [`crate::Faulty`] for that.
 ///
 /// **Order of effects on a request**: cache looked up; time by the law; jitter; drift and cliff
-/// by the bytes submitted before it, of which a trim takes its share back. Visit shift, AR noise, regimes and freezes change the speed
+/// by the bytes submitted before it, of which a trim takes its share back; heat; waking up. It does not
+/// complete before all buckets let it pass, which are on the clock. Visit shift, AR noise, regimes and freezes change the speed
 /// of the whole device, so also of what is in flight.
 ///
 /// **The same** spec, seed and calls give the same completions, bit for bit, on one build.
@@ -53,6 +57,11 @@ pub struct Model {
     trim_work: f64,
     /// Earliest first; ties in the order of submission.
     pending: BinaryHeap<Reverse<Pending>>,
+    /// Worked off, and not let pass by a bucket yet. Here `due` is a time on the clock.
+    held: BinaryHeap<Reverse<Pending>>,
+    throttle: Throttle,
+    /// When the last request completed.
+    last_done: u64,
     flights: Vec<Flight>,
     free: Vec<u32>,
     submitted: u64,
@@ -74,6 +83,8 @@ struct Flight {
     started: u64,
     start_work: f64,
     work: f64,
+    /// Not before this time.
+    release: u64,
     leaves: [f32; STAGES_MAX],
     passed: u8,
     active: bool,
@@ -250,6 +261,7 @@ impl Model {
             started: 0,
             start_work: 0.0,
             work: 1.0,
+            release: 0,
             leaves: [1.0; STAGES_MAX],
             passed: 1,
             active: false,
@@ -278,6 +290,9 @@ impl Model {
             sync_work: (spec.sync_time.get() as f64).max(1.0),
             trim_work: (spec.trim_time.get() as f64).max(1.0),
             pending: BinaryHeap::with_capacity(slots as usize),
+            held: BinaryHeap::with_capacity(slots as usize),
+            throttle: Throttle::new(spec),
+            last_done: 0,
             flights: vec![idle; slots as usize],
             free: (0..slots).rev().collect(),
             submitted: 0,
@@ -296,7 +311,7 @@ impl Model {
         let mut stages = std::mem::take(&mut self.stages);
         self.spend_in_flight(&mut stages, |_| {});
         self.stages = stages;
-        for Reverse(gone) in self.pending.drain() {
+        for Reverse(gone) in self.pending.drain().chain(self.held.drain()) {
             if let Some(flight) = self.flights.get_mut(gone.flight as usize) {
                 flight.active = false;
             }
@@ -368,9 +383,44 @@ impl Model {
         self.settle();
     }
 
+    /// When the next one is worked off, or let pass.
     #[inline]
     fn head_due(&self) -> Option<u64> {
-        self.pending.peek().map(|head| self.pace.due(f64::from_bits(head.0.due)))
+        let worked = self.pending.peek().map(|head| self.pace.due(f64::from_bits(head.0.due)));
+        worked.into_iter().chain(self.held_due()).min()
+    }
+
+    /// In a freeze nothing completes.
+    #[inline]
+    fn held_due(&self) -> Option<u64> {
+        let frozen = self.pace.speed() == 0.0;
+        self.held.peek().map(|head| if frozen { u64::MAX } else { head.0.due })
+    }
+
+    /// Takes what completed by now, and when.
+    #[inline]
+    fn take_due(&mut self) -> Option<(Pending, u64)> {
+        loop {
+            if let Some(due) = self.held_due().filter(|&due| due <= self.now) {
+                return Some((self.held.pop()?.0, due));
+            }
+            let due = self.pace.due(f64::from_bits(self.pending.peek()?.0.due));
+            if due > self.now {
+                return None;
+            }
+            let head = self.pending.pop()?.0;
+            match self.flights.get(head.flight as usize).map_or(0, |flight| flight.release) {
+                release if release > self.now => {
+                    self.held.push(Reverse(Pending { due: release, ..head }));
+                }
+                release => return Some((head, due.max(release))),
+            }
+        }
+    }
+
+    /// How long no request was in it; `None` while one is.
+    fn idle(&self) -> Option<u64> {
+        (self.free.len() == self.flights.len()).then(|| self.now - self.last_done)
     }
 
     /// Work and way of a request that begins now.
@@ -449,10 +499,9 @@ impl Model {
     fn deliver(&mut self, room: usize, done: &mut Vec<Completion>) -> usize {
         let mut delivered = 0;
         while delivered < room
-            && let Some(due) = self.head_due()
-            && due <= self.now
-            && let Some(Reverse(head)) = self.pending.pop()
+            && let Some((head, due)) = self.take_due()
         {
+            self.last_done = due.min(self.now);
             let flight = &mut self.flights[head.flight as usize];
             flight.active = false;
             self.free.push(head.flight);
@@ -505,11 +554,16 @@ fn stage_names(spec: &ModelSpec) -> Box<dyn Iterator<Item = String> + '_> {
 
 impl Device for Model {
     fn submit(&mut self, request: Request) -> Result<(), Full> {
+        let idle = self.idle();
         let Some(at) = self.free.pop() else {
             return Err(Full);
         };
         self.settle();
-        let (cost, passed) = self.begin(&request);
+        self.wear.rest(idle);
+        let (mut cost, passed) = self.begin(&request);
+        cost.work *= self.throttle.slowness(&request, self.now);
+        cost.work += self.throttle.wakes(idle);
+        let release = self.throttle.release(&request, self.now);
         let start_work = self.pace.work_at(self.now);
         // At least a ns of time, or a closed loop would never end; the half is for rounding.
         let work = cost.work.max(1.5 * self.pace.speed()).max(1.0);
@@ -518,6 +572,7 @@ impl Device for Model {
             started: self.now,
             start_work,
             work,
+            release,
             leaves: cost.leaves,
             passed,
             active: true,

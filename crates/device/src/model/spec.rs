@@ -47,6 +47,15 @@ pub struct ModelSpec {
     /// Cache that takes writes at its own speed until it is full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<WriteCacheSpec>,
+    /// Budgets that let it work faster until they are spent.
+    #[serde(default, rename = "bucket", skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<BucketSpec>,
+    /// Falling asleep when idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake: Option<WakeSpec>,
+    /// Slowing down when hot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thermal: Option<ThermalSpec>,
     /// Freezes at known times.
     #[serde(default, rename = "freeze", skip_serializing_if = "Vec::is_empty")]
     pub freezes: Vec<FreezeSpec>,
@@ -57,12 +66,13 @@ pub struct ModelSpec {
 
 impl ModelSpec {
     /// Whether what was written changes how it answers afterwards: it slows down with the bytes
-    /// written, falls at a cliff, or keeps what was written in a cache. Where not, preconditioning
-    /// changes nothing.
+    /// written, falls at a cliff, spends a budget, heats up, or keeps what was written in a cache.
+    /// Where not, preconditioning changes nothing.
     pub fn remembers_writes(&self) -> bool {
         let drifts = self.drift.as_ref().is_some_and(|drift| drift.per_gib > 0.0);
         let keeps = self.cache.as_ref().is_some_and(|cache| cache.writes);
-        drifts || keeps || self.write_cliff.is_some()
+        let spends = !self.buckets.is_empty() || self.thermal.is_some();
+        drifts || keeps || spends || self.write_cliff.is_some()
     }
 
     /// One stage with these laws and nothing else: no noise, no caches, no freezes.
@@ -80,6 +90,9 @@ impl ModelSpec {
             write_cliff: None,
             cache: None,
             write_cache: None,
+            buckets: Vec::new(),
+            wake: None,
+            thermal: None,
             freezes: Vec::new(),
             random_freezes: None,
         }
@@ -219,6 +232,67 @@ pub struct CliffSpec {
     /// Whether reads fall too.
     #[serde(default)]
     pub reads: bool,
+    /// Counting begins anew after so long without any request; never if absent.
+    #[serde(default, serialize_with = "exact", skip_serializing_if = "Option::is_none")]
+    pub refill: Option<Nanos>,
+}
+
+/// A token bucket over reads and writes, full at the beginning: it is filled at the rate `base`, and
+/// what is in it may be spent at the rate `burst`. At a rate `r` above the base it lasts
+/// `size / (r - base)`. A `base` that equals `burst` is a limit without credit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum BucketSpec {
+    /// Of requests.
+    Ops {
+        /// Requests a second.
+        base: f64,
+        /// Requests a second.
+        burst: f64,
+        /// Requests.
+        size: f64,
+    },
+    /// Of bytes.
+    Bytes {
+        /// Bytes a second.
+        #[serde(serialize_with = "exact")]
+        base: Bytes,
+        /// Bytes a second.
+        #[serde(serialize_with = "exact")]
+        burst: Bytes,
+        /// Bytes.
+        #[serde(serialize_with = "exact")]
+        size: Bytes,
+    },
+}
+
+/// A device that sleeps when idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WakeSpec {
+    /// After so long without any request it sleeps.
+    #[serde(serialize_with = "exact")]
+    pub after: Nanos,
+    /// The next request takes so much longer.
+    #[serde(serialize_with = "exact")]
+    pub cost: Nanos,
+}
+
+/// A device that gets hot: heat is counted in bytes read and written, less what was cooled since.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThermalSpec {
+    /// From this heat on it is slow.
+    #[serde(serialize_with = "exact")]
+    pub limit: Bytes,
+    /// Cooled a second.
+    #[serde(serialize_with = "exact")]
+    pub cool: Bytes,
+    /// Down to this share of the limit, in `0.0..1.0`.
+    #[serde(default = "half")]
+    pub until: f64,
+    /// Rate when slow over rate when cool.
+    pub factor: f64,
 }
 
 /// Least-recently-used cache in front of a stage. A read hits if all it touches is there; a
@@ -321,6 +395,9 @@ const fn chunk() -> Bytes {
 }
 const fn yes() -> bool {
     true
+}
+const fn half() -> f64 {
+    0.5
 }
 
 /// Why a spec describes no device.
@@ -436,6 +513,28 @@ impl Check {
     }
 }
 
+impl BucketSpec {
+    /// Requests or bytes: a second of base and of burst, and how many it holds.
+    pub(super) const fn amounts(&self) -> (f64, f64, f64) {
+        match *self {
+            Self::Ops { base, burst, size } => (base, burst, size),
+            Self::Bytes { base, burst, size } => {
+                (base.get() as f64, burst.get() as f64, size.get() as f64)
+            }
+        }
+    }
+
+    fn check(&self, check: Check) -> Check {
+        let (base, burst, size) = self.amounts();
+        check.positive("bucket.base".into(), base).positive("bucket.size".into(), size).that(
+            burst.is_finite() && burst >= base,
+            "bucket.burst",
+            burst,
+            "at least the base",
+        )
+    }
+}
+
 impl ModelSpec {
     /// Whether it describes a device; [`super::Model::new`] asks too.
     pub fn check(&self) -> Result<(), ModelError> {
@@ -482,6 +581,15 @@ impl ModelSpec {
                 let field = "write_cache.when_full.stall-until";
                 check = check.that((0.0..1.0).contains(&low), field, low, share);
             }
+        }
+        for bucket in &self.buckets {
+            check = bucket.check(check);
+        }
+        if let Some(thermal) = &self.thermal {
+            check = check
+                .positive("thermal.factor".into(), thermal.factor)
+                .some_bytes("thermal.cool", Some(thermal.cool))
+                .that((0.0..1.0).contains(&thermal.until), "thermal.until", thermal.until, share);
         }
         if let Some(random) = &self.random_freezes {
             check = check.not_negative("random_freezes.per_hour", random.per_hour, 1e9);

@@ -16,6 +16,8 @@ const FILES_MAX: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub(super) struct Wear {
     written: u64,
+    /// Of it, what the cliff does not count any more.
+    forgotten: u64,
     drift: Option<DriftSpec>,
     cliff: Option<CliffSpec>,
     /// End of what was written, by file.
@@ -28,6 +30,7 @@ impl Wear {
     pub(super) fn new(spec: &ModelSpec) -> Self {
         Self {
             written: 0,
+            forgotten: 0,
             drift: spec.drift.clone().filter(|drift| drift.per_gib > 0.0),
             cliff: spec.write_cliff.clone(),
             ends: Vec::new(),
@@ -37,6 +40,15 @@ impl Wear {
 
     fn remembers(&self) -> bool {
         self.drift.is_some() || self.cliff.is_some()
+    }
+
+    /// A cliff that refills does so while no request comes.
+    #[inline]
+    pub(super) fn rest(&mut self, idle: Option<u64>) {
+        let refill = self.cliff.as_ref().and_then(|cliff| cliff.refill);
+        if refill.zip(idle).is_some_and(|(refill, idle)| idle >= refill.get()) {
+            self.forgotten = self.written;
+        }
     }
 
     /// By how much longer a request takes.
@@ -51,7 +63,7 @@ impl Wear {
         }
         if let Some(cliff) = &self.cliff
             && (writes || cliff.reads)
-            && self.written >= cliff.after.get()
+            && self.written.saturating_sub(self.forgotten) >= cliff.after.get()
         {
             slowness /= cliff.factor;
         }

@@ -1,6 +1,7 @@
 use device::model::{
-    CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec, NoiseSpec,
-    RandomFreezeSpec, RegimeSpec, StageSpec, WhenFull, WriteCacheSpec,
+    BucketSpec, CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec,
+    NoiseSpec, RandomFreezeSpec, RegimeSpec, StageSpec, ThermalSpec, WakeSpec, WhenFull,
+    WriteCacheSpec,
 };
 use device::{Completion, Device, FileIndex, Model, Op, Request, Slot};
 use proptest::prelude::*;
@@ -201,7 +202,7 @@ fn regimes_have_their_ratio_and_dwell() {
 #[test]
 fn drift_and_cliff_are_at_their_bytes() {
     let drift = DriftSpec { per_gib: 0.1, reads: false };
-    let cliff = CliffSpec { after: Bytes::mib(512), factor: 0.25, reads: true };
+    let cliff = CliffSpec { after: Bytes::mib(512), factor: 0.25, reads: true, refill: None };
     let base = ModelSpec::from_law(fixed(Nanos::micros(100)), None);
     let spec = ModelSpec { write_cliff: Some(cliff), ..base.clone() };
     let mut model = open(&spec, 1);
@@ -225,7 +226,7 @@ fn drift_and_cliff_are_at_their_bytes() {
 
 #[test]
 fn a_trim_freshens_what_remembers_writes() {
-    let cliff = CliffSpec { after: Bytes::mib(512), factor: 0.25, reads: false };
+    let cliff = CliffSpec { after: Bytes::mib(512), factor: 0.25, reads: false, refill: None };
     let base = ModelSpec::from_law(fixed(Nanos::micros(100)), None);
     let spec = ModelSpec { write_cliff: Some(cliff), ..base };
     // 1 GiB written over a range of 256 MiB, as often as it takes.
@@ -626,13 +627,116 @@ fn waits_exactly_as_the_trait_says() {
     assert_eq!(tight.len() + rest.len(), 4, "the others were due at the same time");
 }
 
+/// Lets time pass without requests: what is in flight is forgotten.
+fn rest(model: &mut Model, time: Nanos) {
+    model.begin_visit(0);
+    let until = model.now() + time;
+    model.reap(1, until, &mut Vec::with_capacity(1)).expect("a model fails at nothing");
+}
+
+/// The published law of a burst: it lasts for the size over the rate less the base, and a rest fills it
+/// at the base.
+#[test]
+fn a_bucket_lasts_for_its_size_over_the_rate_less_its_base() {
+    let ops = BucketSpec::Ops { base: 300.0, burst: 3_000.0, size: 27_000.0 };
+    let [base, burst, size] = [300, 3_000, 27_000].map(|n| Bytes::new(n * 4096));
+    for bucket in [ops, BucketSpec::Bytes { base, burst, size }] {
+        // A device of 10,000/s, and one of 1,200/s that cannot use the burst.
+        for (alone, lasts) in [(Nanos::micros(100), 10.0), (Nanos::new(833_333), 30.0)] {
+            let spec = ModelSpec {
+                buckets: vec![bucket.clone()],
+                ..ModelSpec::from_law(fixed(alone), None)
+            };
+            let mut model = open(&spec, 1);
+            let full = 3_000_f64.min(1e9 / alone.get() as f64);
+            let seen = |model: &mut Model, seconds: f64| {
+                let time = Nanos::from_secs_f64(seconds);
+                rate(model, 1, Nanos::ZERO, time, |_, slot| read(0, 4096, slot))
+            };
+            let near = |seen: f64, wanted: f64| {
+                assert!((seen / wanted - 1.0).abs() < 0.002, "{bucket:?} {alone}: {seen}");
+            };
+            near(seen(&mut model, lasts), full);
+            rest(&mut model, Nanos::ZERO);
+            near(seen(&mut model, 20.0), 300.0);
+            // 10 s of rest are 3,000 requests.
+            rest(&mut model, Nanos::secs(10));
+            near(seen(&mut model, lasts / 9.0), full);
+            rest(&mut model, Nanos::ZERO);
+            near(seen(&mut model, 5.0), 300.0);
+            // More than it holds is lost.
+            rest(&mut model, Nanos::secs(1_000));
+            near(seen(&mut model, lasts), full);
+        }
+    }
+}
+
+#[test]
+fn a_sleeping_device_is_late_once() {
+    let wake = Some(WakeSpec { after: Nanos::millis(100), cost: Nanos::millis(9) });
+    let spec = ModelSpec { wake, ..ModelSpec::from_law(fixed(Nanos::micros(100)), None) };
+    let mut model = open(&spec, 1);
+    let mut after = |idle: u64| {
+        rest(&mut model, Nanos::millis(idle));
+        let events = run(&mut model, 1, 2, |_, slot| read(0, 4096, slot));
+        [events[0].latency(), events[1].latency()].map(|latency| latency.get() / 1000)
+    };
+    assert_eq!(after(101), [9_100, 100]);
+    assert_eq!(after(99), [100, 100]);
+}
+
+#[test]
+fn heat_makes_a_sawtooth() {
+    // 1 MiB in 1 ms heats by 1,000 MiB/s, less 500 that are cooled; slow by 100, less 500.
+    let thermal =
+        ThermalSpec { limit: Bytes::mib(1_000), cool: Bytes::mib(500), until: 0.6, factor: 0.1 };
+    let law = fixed(Nanos::millis(1));
+    let spec = ModelSpec { thermal: Some(thermal), ..ModelSpec::from_law(law, None) };
+    let events = run(&mut open(&spec, 1), 1, 10_000, |_, slot| write(0, 1 << 20, slot));
+    let slow = |at: &usize| events[*at].latency() > Nanos::millis(2);
+    let turns: Vec<u64> = (1..events.len())
+        .filter(|at| slow(at) != slow(&(at - 1)))
+        .map(|at| events[at].submitted.get() / 10_000_000)
+        .collect();
+    // Hot after 1,000 / 500 = 2 s, cool again 400 / 400 = 1 s later, hot 400 / 500 = 0.8 s after that.
+    let near = turns.iter().zip([200_u64, 300, 380, 480, 560]).all(|(a, b)| a.abs_diff(b) < 5);
+    assert!(near, "in 10 ms: {turns:?}");
+}
+
+#[test]
+fn a_cliff_refills_while_idle() {
+    let refill = Some(Nanos::secs(15));
+    let cliff = CliffSpec { after: Bytes::mib(8), factor: 0.25, reads: false, refill };
+    let base = ModelSpec::from_law(fixed(Nanos::micros(100)), None);
+    let mut model = open(&ModelSpec { write_cliff: Some(cliff), ..base }, 1);
+    let mut slow_after = |idle: u64| {
+        rest(&mut model, Nanos::secs(idle));
+        let events = run(&mut model, 1, 9, |_, slot| write(0, 1 << 20, slot));
+        events.iter().position(|event| event.latency() > Nanos::micros(100))
+    };
+    assert_eq!([slow_after(0), slow_after(14), slow_after(16)], [Some(8), Some(0), Some(8)]);
+}
+
 /// With everything that can be switched on.
 fn everything() -> ModelSpec {
     ModelSpec {
         noise: NoiseSpec { cv: 0.1, rho: 0.7, jitter: 0.4, visit_shift: 0.1 },
         regime: Some(RegimeSpec { ratio: 0.6, dwell: Nanos::millis(30), dwell_second: None }),
         drift: Some(DriftSpec { per_gib: 0.01, reads: true }),
-        write_cliff: Some(CliffSpec { after: Bytes::mib(3), factor: 0.5, reads: true }),
+        write_cliff: Some(CliffSpec {
+            after: Bytes::mib(3),
+            factor: 0.5,
+            reads: true,
+            refill: Some(Nanos::millis(1)),
+        }),
+        buckets: vec![BucketSpec::Ops { base: 20_000.0, burst: 40_000.0, size: 50.0 }],
+        wake: Some(WakeSpec { after: Nanos::micros(50), cost: Nanos::micros(70) }),
+        thermal: Some(ThermalSpec {
+            limit: Bytes::mib(1),
+            cool: Bytes::mib(10),
+            until: 0.5,
+            factor: 0.5,
+        }),
         cache: Some(cache(Bytes::mib(1))),
         write_cache: Some(WriteCacheSpec {
             size: Bytes::mib(2),
