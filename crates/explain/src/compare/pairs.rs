@@ -18,7 +18,7 @@ use crate::view::{CellView, View};
 const RATE_CONFIDENCE: f64 = 0.95;
 
 /// Shares that caches answered are as good as the same up to this.
-const CACHED_ALIKE: f64 = 0.01;
+const CACHED_ALIKE: f64 = 0.05;
 
 /// Two runs, cell by cell.
 pub(super) struct Matched<'a> {
