@@ -262,7 +262,11 @@ impl Ladder {
     /// The visit that came next was made.
     pub fn add(&mut self, seen: &Seen) {
         let Some(step) = self.next() else { return };
-        let over = |(bound, (due, late)): (&Allowed, &(f64, f64))| *late > bound.allowance * due;
+        // By more than chance: one late request of forty says little.
+        let over = |(bound, (due, late)): (&Allowed, &(f64, f64))| {
+            let allowed = bound.allowance * due;
+            *late > allowed + 2.0 * allowed.sqrt()
+        };
         let fails = self.bounds.iter().zip(&seen.counts).any(over);
         let grows = seen.growth > GROWTH;
         if grows && self.grew.is_none_or(|grew| step.load < grew) {
