@@ -107,7 +107,7 @@ fn step(seconds: &[Second]) -> Option<(f64, f64, Second)> {
         let fast = ((own.count - after) / (before - after)).clamp(0.0, 1.0);
         // Between visits it came while the queue filled, or just before.
         let fast = if last.order == own.order { fast } else { -0.5 };
-        (after < STEP * before).then(|| (before, after, Second { at: own.at + fast, ..own }))
+        (after < STEP * before).then_some((before, after, Second { at: own.at + fast, ..own }))
     })
 }
 
