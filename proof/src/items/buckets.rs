@@ -64,6 +64,8 @@ fn play(spec: &ModelSpec, op: Op, visits: &[[u64; 2]], seed: u64) -> Option<Run>
         made.started_unix_ns = i64::try_from(begun.get()).ok()?;
         let name = if op == Op::Write { "write" } else { "read" };
         made.streams.iter_mut().flat_map(|s| &mut s.ops).for_each(|op| op.op = name.to_owned());
+        // What is in flight at the end passed the bucket, and is counted nowhere.
+        made.streams.iter_mut().for_each(|stream| stream.ramp_requests = u64::from(DEPTH));
         records.push(made);
         model.begin_visit(seed);
         let until = Instant::new(end.get()) + Nanos::secs(rest);
