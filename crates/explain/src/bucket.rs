@@ -19,6 +19,8 @@ use crate::view::{CellView, View, counted, is_data, is_preparation};
 const EVEN: f64 = 0.005;
 /// But for so many of them, and one in any case: that of the step.
 const ASTRAY: f64 = 0.05;
+/// Nobody holds a load for eleven days; a damaged record may claim so.
+const SECONDS_MAX: usize = 1_000_000;
 /// A level lasts so many seconds, and has so many requests in each that one is no matter.
 const SECONDS_MIN: usize = 10;
 const REQUESTS_MIN: f64 = 50.0;
@@ -31,7 +33,7 @@ const TELLING: f64 = 2.0;
 
 /// A bucket that became empty in the run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Bucket {
+pub struct TokenBucket {
     /// Index of the cell that shows it.
     pub cell: u32,
     /// The visit in which it became empty, as the run counts them.
@@ -50,14 +52,14 @@ pub struct Bucket {
 
 /// A second of a cell: when it began, and how much came back in it.
 #[derive(Clone, Copy)]
-struct Second {
+struct OneSecond {
     at: f64,
     order: u32,
     count: f64,
 }
 
 /// The buckets that became empty, one a cell at most.
-pub fn buckets(view: &View<'_>) -> Vec<Bucket> {
+pub fn buckets(view: &View<'_>) -> Vec<TokenBucket> {
     // When imported visits were is not known.
     if view.run.header.imported.is_some() {
         return Vec::new();
@@ -68,17 +70,17 @@ pub fn buckets(view: &View<'_>) -> Vec<Bucket> {
     free.filter_map(|cell| bucket(view, cell)).collect()
 }
 
-fn bucket(view: &View<'_>, cell: &CellView<'_>) -> Option<Bucket> {
+fn bucket(view: &View<'_>, cell: &CellView<'_>) -> Option<TokenBucket> {
     // The first second of a visit is that of a queue which fills.
     let visits = cell.visits.iter();
-    let seconds: Vec<Second> =
+    let seconds: Vec<OneSecond> =
         visits.flat_map(|visit| by_second(visit.visit).into_iter().skip(1)).collect();
     let (before, after, last) = step(&seconds)?;
     let all = || cell.visits.iter().flat_map(|visit| counted(visit.visit, None));
     let bytes = all().map(|op| op.bytes as f64).sum::<f64>();
     let requests = all().map(|op| op.requests as f64).sum::<f64>();
     let size = spent(view, last.at, after, before);
-    let mut found = Bucket {
+    let mut found = TokenBucket {
         cell: cell.cell.index,
         order: last.order,
         burst: before,
@@ -92,7 +94,7 @@ fn bucket(view: &View<'_>, cell: &CellView<'_>) -> Option<Bucket> {
 }
 
 /// Rates before and after the only step of even levels, and when it came.
-fn step(seconds: &[Second]) -> Option<(f64, f64, Second)> {
+fn step(seconds: &[OneSecond]) -> Option<(f64, f64, OneSecond)> {
     let falls = (SECONDS_MIN..seconds.len().saturating_sub(SECONDS_MIN)).filter(|&at| {
         // The second of the step itself is a mixture.
         seconds[at].count < STEP * seconds[at - 1].count
@@ -107,7 +109,7 @@ fn step(seconds: &[Second]) -> Option<(f64, f64, Second)> {
         let fast = ((own.count - after) / (before - after)).clamp(0.0, 1.0);
         // Between visits it came while the queue filled, or just before.
         let fast = if last.order == own.order { fast } else { -0.5 };
-        (after < STEP * before).then_some((before, after, Second { at: own.at + fast, ..own }))
+        (after < STEP * before).then_some((before, after, OneSecond { at: own.at + fast, ..own }))
     })
 }
 
@@ -126,9 +128,12 @@ fn even(counts: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Whole seconds of a visit's load.
-fn by_second(visit: &VisitRecord) -> Vec<Second> {
+fn by_second(visit: &VisitRecord) -> Vec<OneSecond> {
     let start = visit.started_unix_ns as f64 / 1e9;
-    let number = usize::try_from(load_ns(visit) / 1_000_000_000).unwrap_or(0);
+    let number = usize::try_from(load_ns(visit) / 1_000_000_000).unwrap_or(usize::MAX);
+    if number > SECONDS_MAX {
+        return Vec::new();
+    }
     let mut counts = vec![0.0; number];
     for series in counted(visit, None).map(|op| &op.series) {
         for (row, place) in series.rows.iter().zip(0_u64..) {
@@ -138,7 +143,7 @@ fn by_second(visit: &VisitRecord) -> Vec<Second> {
         }
     }
     let second =
-        |(k, count): (usize, f64)| Second { at: start + k as f64, order: visit.order, count };
+        |(k, count): (usize, f64)| OneSecond { at: start + k as f64, order: visit.order, count };
     counts.into_iter().enumerate().map(second).collect()
 }
 
@@ -170,9 +175,9 @@ fn spent(view: &View<'_>, end: f64, base: f64, rate: f64) -> f64 {
     spent
 }
 
-impl Bucket {
+impl TokenBucket {
     /// How many rests the law foretold right after the step; `None` where something broke it.
-    fn obeyed(&self, view: &View<'_>, cell: &CellView<'_>, step: Second) -> Option<u32> {
+    fn obeyed(&self, view: &View<'_>, cell: &CellView<'_>, step: OneSecond) -> Option<u32> {
         let (mut refills, mut until, mut made) = (0, f64::NAN, 0.0);
         let mut visits: Vec<&VisitRecord> = view.run.visits.iter().collect();
         visits.sort_by_key(|visit| visit.order);
@@ -242,7 +247,7 @@ mod tests {
         run(TargetKind::File, (0u32..).zip(rates).map(round).collect())
     }
 
-    fn of(op: &str, rates: &[u64]) -> Vec<Bucket> {
+    fn of(op: &str, rates: &[u64]) -> Vec<TokenBucket> {
         buckets(&View::new(&rounds(op, rates)))
     }
 

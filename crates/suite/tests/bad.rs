@@ -250,7 +250,7 @@ fn bad_top() {
         ("fil = true", "t.toml:3: unknown key `fil`\n  hint: did you mean `fill`?"),
         (
             "colour = true",
-            "t.toml:3: unknown key `colour`\n  hint: known here: schema, name, title, description, scaled, file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, defaults, phase, quick",
+            "t.toml:3: unknown key `colour`\n  hint: known here: schema, name, title, description, scaled, file_size, file_count, fill, data, precondition, method, rounds, repeats, order, settle, caches, table, level, defaults, phase, quick",
         ),
         (
             "block_size = \"4K\"",

@@ -576,6 +576,7 @@ fn every_settable_field_can_be_set() {
             "steady" | "before" | "streams" => continue, // A phase's own: set with its name in front.
             "caches" => "purge",
             "table" => "plain",
+            "level" => "p99<10ms",
             "access" => "sequential",
             "read_share" | "random_share" => "0.5",
             "operation" => "write",

@@ -3,7 +3,7 @@
 use device::model::{BucketSpec, CliffSpec, Law, ModelSpec, NoiseSpec, RegimeSpec};
 use device::{Device, FileIndex, Model, Op, Request, Slot};
 use explain::View;
-use explain::bucket::{Bucket, buckets};
+use explain::bucket::{TokenBucket, buckets};
 use record::Run;
 use stats::Random;
 use units::{ByteOffset, Bytes, Instant, Nanos};
@@ -74,7 +74,7 @@ fn play(spec: &ModelSpec, op: Op, visits: &[[u64; 2]], seed: u64) -> Option<Run>
     Some(record(records))
 }
 
-fn found(spec: &ModelSpec, op: Op, visits: &[[u64; 2]], random: &mut Random) -> Vec<Bucket> {
+fn found(spec: &ModelSpec, op: Op, visits: &[[u64; 2]], random: &mut Random) -> Vec<TokenBucket> {
     let run = play(spec, op, visits, random.bits());
     run.map(|run| buckets(&View::new(&run))).unwrap_or_default()
 }
@@ -96,7 +96,7 @@ fn volume(lasts: f64, random: &mut Random) -> (ModelSpec, [f64; 3]) {
     (ModelSpec { buckets: vec![bucket], ..spec }, [base, burst, size])
 }
 
-fn is_right(found: &[Bucket], [base, burst, size]: [f64; 3]) -> bool {
+fn is_right(found: &[TokenBucket], [base, burst, size]: [f64; 3]) -> bool {
     let near = |seen: f64, wanted: f64, by: f64| (seen / wanted - 1.0).abs() <= by;
     matches!(found, [one] if near(one.base, base, 0.01) && near(one.burst, burst, 0.01)
         && near(one.size, size, 0.05))

@@ -593,6 +593,10 @@ export interface Ladder {
    * The most requests in flight.
    */
   most: number;
+  /**
+   * Where it still rises, but next to nothing: what the most add, mostly waiting.
+   */
+  nearly: Gain | null;
   rate: Ranged;
 }
 /**

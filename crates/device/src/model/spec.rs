@@ -535,10 +535,12 @@ impl BucketSpec {
     }
 }
 
+const SHARE: &str = "a share from 0 to below 1";
+
 impl ModelSpec {
     /// Whether it describes a device; [`super::Model::new`] asks too.
     pub fn check(&self) -> Result<(), ModelError> {
-        let share = "a share from 0 to below 1";
+        let share = SHARE;
         let mut check = Check::new().law("read", &self.read);
         if let Some(law) = &self.write {
             check = check.law("write", law);
@@ -582,15 +584,7 @@ impl ModelSpec {
                 check = check.that((0.0..1.0).contains(&low), field, low, share);
             }
         }
-        for bucket in &self.buckets {
-            check = bucket.check(check);
-        }
-        if let Some(thermal) = &self.thermal {
-            check = check
-                .positive("thermal.factor".into(), thermal.factor)
-                .some_bytes("thermal.cool", Some(thermal.cool))
-                .that((0.0..1.0).contains(&thermal.until), "thermal.until", thermal.until, share);
-        }
+        check = self.check_throttles(check);
         if let Some(random) = &self.random_freezes {
             check = check.not_negative("random_freezes.per_hour", random.per_hour, 1e9);
         }
@@ -610,6 +604,19 @@ impl ModelSpec {
         }
         check.done()?;
         self.check_stages()
+    }
+
+    fn check_throttles(&self, mut check: Check) -> Check {
+        for bucket in &self.buckets {
+            check = bucket.check(check);
+        }
+        if let Some(thermal) = &self.thermal {
+            check = check
+                .positive("thermal.factor".into(), thermal.factor)
+                .some_bytes("thermal.cool", Some(thermal.cool))
+                .that((0.0..1.0).contains(&thermal.until), "thermal.until", thermal.until, SHARE);
+        }
+        check
     }
 
     fn check_stages(&self) -> Result<(), ModelError> {
