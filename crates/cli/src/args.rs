@@ -253,7 +253,8 @@ mod tests {
             assert!(!examples.is_empty(), "`{}` has no example", command.get_name());
             for example in examples {
                 let line = example.split(['|', '>', '#']).next().unwrap();
-                let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+                let words = line.split_whitespace().map(|word| word.trim_matches('\''));
+                let words: Vec<OsString> = words.map(OsString::from).collect();
                 assert!(parse(&words).is_ok(), "{example}: {:?}", parse(&words).err());
             }
         }

@@ -28,7 +28,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   plimsoll line /ssd                     # transactions/s within the usual level
   plimsoll line /ssd --level 'p99<10ms'  # commits and reads
-  plimsoll line /ssd --level 'reads p99<2ms, commits p99<5ms, p99.9<20ms'
+  plimsoll line /ssd --level 'p99<5ms,p99.9<20ms'
   plimsoll line /ssd --at 2000           # does it carry 2000/s? exit code 0, 8 or 10
   plimsoll line /ssd --hold 10min        # burst credits of ten minutes would show
   plimsoll line model:models/nvme.toml   # a simulated device";

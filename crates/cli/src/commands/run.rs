@@ -92,12 +92,6 @@ pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, 
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
     order::tell_doubts(&source, &output);
-    if args.target.len() > 1 {
-        output.note(
-            "requests are spread over all targets, and there is one result; to compare places: \
-             `plimsoll which A B`",
-        );
-    }
     let store_path = order::store_path(common)?;
     let prepared = runner::prepare(&Order {
         source,
@@ -106,6 +100,12 @@ pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, 
         size_given: order::size_given(&args.suite_options),
         settings: order::settings(&args.consent, &args.manner, store_path.clone()),
     })?;
+    if args.target.len() > 1 {
+        output.note(
+            "requests are spread over all targets, and there is one result; to compare places: \
+             `plimsoll which A B`",
+        );
+    }
     if args.dry_run {
         let lines = prepared.describe().into_iter().map(|line| report::plain(&line) + "\n");
         output.print(&lines.collect::<String>())?;
