@@ -107,7 +107,6 @@ function rows(page: model.Page): Table {
   const syncs = model.unique(
     page.runs.flatMap((run) => run.cells.flatMap((cell) => cell.flushes.map(({ op }) => op))),
   );
-  const hasCommits = page.runs.some((run) => run.cells.some(({ commit }) => commit));
   return {
     head: [
       'run',
@@ -131,7 +130,6 @@ function rows(page: model.Page): Table {
       'latency_ns_p999',
       'latency_ns_max',
       ...syncs.flatMap((op) => ['mean', 'p50', 'p99', 'max'].map((what) => `${op}_ns_${what}`)),
-      ...(hasCommits ? ['commit_ns_mean', 'writes_per_commit'] : []),
       'region_bytes',
       'requests',
       'errors',
@@ -164,7 +162,6 @@ function rows(page: model.Page): Table {
           const own = cell.flushes.find((flush) => flush.op === op)?.latency_ns;
           return [own?.mean, own?.p50, own?.p99, own?.max];
         }),
-        ...(hasCommits ? [cell.commit?.latency_ns.mean, cell.commit?.writes] : []),
         cell.region_bytes,
         cell.requests,
         cell.errors,

@@ -41,14 +41,7 @@ function numbers(cell: model.PageCell): HTMLElement {
     ],
     ['bandwidth', format.bandwidth(model.bytesPerSecond(cell), unit)],
     ['over all its time', overall(cell, unit)],
-    [
-      model.isFlushed(cell) ? line(cell.op) : 'latency',
-      model.waits(cell.latency_ns) || (cell.commit ? '' : 'not told'),
-    ],
-    [
-      cell.commit ? model.commitOf(cell.commit) : '',
-      cell.commit ? model.waits(cell.commit.latency_ns) : '',
-    ],
+    [model.isFlushed(cell) ? line(cell.op) : 'latency', model.waits(cell.latency_ns) || 'not told'],
     ...cell.flushes.map((flush): [string, string] => [
       line(flush.op),
       [model.waits(flush.latency_ns), flush.requests === null ? '' : `${flush.requests} completed`]

@@ -13,6 +13,8 @@ interface Key {
   under: string[];
 }
 
+/** What is not kept free for a rebuild, a lost replica, and growth. */
+const KEPT = 0.7;
 const KEYS_MAX = 4;
 /** Runs that one number names. */
 const RUNS_MAX = 3;
@@ -105,10 +107,13 @@ const within = (low: number | null | undefined, high: number | null | undefined)
 /** The highest of each run beside the others, after how many times the first each is. */
 function ofSeveral(page: model.Page): Key[] {
   const ratios = page.against.filter(({ overall }) => overall.ratio !== null).slice(0, 2);
-  const times = ratios.map(({ run, reference, overall, cells }): Key => ({
+  const times = ratios.map(({ run, reference, overall, overall_of: stream, cells }): Key => ({
     value: format.times(overall.ratio),
     what: `the rate of ${line(run)} by that of ${line(reference)}`,
-    under: [within(overall.low, overall.high), `over ${format.several(cells.length, 'cell')}`],
+    under: [
+      within(overall.low, overall.high),
+      stream ? `of ${stream}` : `over ${format.several(cells.length, 'cell')}`,
+    ],
   }));
   const [first] = page.runs;
   if (!first || page.runs.some(({ suite }) => suite !== first.suite)) return times;
@@ -141,12 +146,40 @@ function ofPlaces({ run, places, ratios }: NonNullable<model.Page['which']>): Ke
   });
 }
 
+/** The line, what it leaves free, and where queues have no end. */
+function ofLine({ rate, capacity, level }: NonNullable<model.PageRun['line']>): Key[] {
+  if (!rate) return [];
+  const { value, low, high } = rate;
+  const safe = low ?? value;
+  const keys: Key[] = [
+    {
+      value: format.count(value),
+      what: 'transactions/s, the load line',
+      under: [format.reach(value, low ?? null, high ?? null), line(level)],
+    },
+    {
+      value: format.count(safe * KEPT),
+      what: 'transactions/s to plan with',
+      under: ['30 % kept free, of the low end of the line'],
+    },
+  ];
+  if (capacity)
+    keys.push({
+      value: format.count(capacity.low ?? capacity.value),
+      what: 'transactions/s, from where a backlog grows',
+      under: [],
+    });
+  return keys;
+}
+
 export function keys(page: model.Page): HTMLElement | null {
   const [only] = page.runs;
   const all = page.which
     ? ofPlaces(page.which)
     : page.runs.length === 1 && only
-      ? ofOne(only)
+      ? only.line
+        ? ofLine(only.line)
+        : ofOne(only)
       : ofSeveral(page);
   if (all.length === 0) return null;
   return h(
@@ -166,7 +199,7 @@ export function keys(page: model.Page): HTMLElement | null {
 
 /** Which figure shows the answer best, of those that are drawn. */
 export function leading<T extends { id: string }>(page: model.Page, drawn: T[]): T | undefined {
-  const one = ['size', 'levels', 'scaling', 'load'];
+  const one = ['line', 'size', 'levels', 'scaling', 'load'];
   const wanted = page.which ? ['bars'] : page.runs.length > 1 ? ['compare', 'bars'] : one;
   return wanted.flatMap((id) => drawn.find((one) => one.id === id) ?? [])[0] ?? drawn[0];
 }

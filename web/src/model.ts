@@ -128,8 +128,7 @@ export function focus(state: Pick<State, 'block'>, cells: PageCell[]): number {
  * waits for both. `null` where nobody tells one of them.
  */
 export function waited(cell: PageCell): number | null {
-  const { flushes, requests, commit } = cell;
-  if (commit && commit.latency_ns.mean !== null) return commit.latency_ns.mean / commit.writes;
+  const { flushes, requests } = cell;
   return flushes.reduce((sum: number | null, one) => {
     const mean = one.latency_ns.mean;
     if (sum === null || mean === null || one.requests === null || !requests) return null;
@@ -139,15 +138,6 @@ export function waited(cell: PageCell): number | null {
 
 /** Whether what the cell writes is made durable by requests of their own. */
 export const isFlushed = (cell: PageCell): boolean => cell.flushes.length > 0;
-
-/** Whether the time of a request is that with its share of the flushes. */
-export const isCommitted = (cell: PageCell): boolean => isFlushed(cell) || Boolean(cell.commit);
-
-/** What a commit is of, where these were told as a whole. */
-export const commitOf = ({ writes }: NonNullable<PageCell['commit']>): string => {
-  const count = Math.round(writes);
-  return count === 1 ? 'commit' : `commit of ${count} writes`;
-};
 
 /** Figures of latencies with what they are of; nothing where none is known. */
 export function waits({ mean, p50, p90, p99, p999, max }: PageCell['latency_ns']): string {
@@ -297,7 +287,6 @@ export function lines(cell: PageCell, unit: format.Unit): [string, string][] {
   // Where writes are flushed, either is named: a commit waits for both.
   told(isFlushed(cell) ? line(cell.op) : 'latency', cell.latency_ns);
   for (const flush of cell.flushes) told(line(flush.op), flush.latency_ns);
-  if (cell.commit) told(commitOf(cell.commit), cell.commit.latency_ns);
   const both = isFlushed(cell) ? waited(cell) : null;
   if (both !== null) rows.push(['together', `mean ${format.time(both)}`]);
   const counted = cell.visits.filter((visit) => visit.counted);

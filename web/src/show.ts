@@ -113,7 +113,7 @@ export class Shown {
 
   /** What has to be known of the drawing besides what it shows. */
   private say(drawing: Drawing, { page, state: chosen }: Context): void {
-    const isCommitted = page.runs.some((run) => run.cells.some(model.isCommitted));
+    const isCommitted = page.runs.some((run) => run.cells.some(model.isFlushed));
     const text = [
       drawing.left,
       this.has('metric', page) && chosen.metric === 'latency' && isCommitted && FLUSHED,

@@ -137,6 +137,35 @@ pub struct MannerOptions {
     pub cache_size: Option<Bytes>,
 }
 
+/// What `which` and `line` ask of a place.
+#[derive(Clone, Debug, Args)]
+pub struct PlaceOptions {
+    /// Whose pages and flush: postgres (8 KiB, fdatasync), innodb (16 KiB, fsync) or sqlite (4 KiB,
+    /// fdatasync, one writer at a time)
+    #[arg(long = "for", value_name = "DATABASE", value_enum, default_value_t = Database::Postgres)]
+    #[arg(hide_possible_values = true)]
+    pub database: Database,
+    /// Size of the file on each place
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
+    /// Where all randomness comes from; drawn and stored if not given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Say what would be read, written, made and removed, and stop
+    #[arg(long, conflicts_with = "json")]
+    pub dry_run: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no notes on stderr; errors still are
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub consent: ConsentOptions,
+    #[command(flatten)]
+    pub manner: MannerOptions,
+}
+
 /// What is printed.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -213,5 +242,37 @@ mod tests {
         for bad in ["", "a", "3-1", "0-", "-1", "0,,1", "0-99999999"] {
             assert!(list(bad).is_err(), "{bad}");
         }
+    }
+}
+
+/// Whose pages and flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Database {
+    /// PostgreSQL on Linux as it comes.
+    Postgres,
+    /// MySQL and MariaDB as they come.
+    Innodb,
+    /// SQLite in WAL mode, flushed at each commit (synchronous=FULL): one writer at a time.
+    Sqlite,
+}
+
+impl Database {
+    /// What is to be set in a suite, as keys and values.
+    ///
+    /// * `pages`: streams of pages; `commits`: streams of commits.
+    pub fn set<'a>(
+        self,
+        pages: impl IntoIterator<Item = &'a str>,
+        commits: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<(String, &'static str)> {
+        // What stands in SQLite's log is whole pages.
+        let (page, key, value) = match self {
+            Self::Postgres => return Vec::new(),
+            Self::Innodb => ("16KiB", "sync", "fsync"),
+            Self::Sqlite => ("4KiB", "block_size", "4KiB"),
+        };
+        let pages = pages.into_iter().map(|name| (format!("{name}.block_size"), page));
+        let commits = commits.into_iter().map(|name| (format!("{name}.{key}"), value));
+        pages.chain(commits).collect()
     }
 }

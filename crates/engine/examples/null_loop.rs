@@ -38,6 +38,7 @@ fn main() {
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
         duty: None,
         direct: false,
+        commit_writes: 1,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
         stop: Stop {

@@ -349,10 +349,10 @@ impl<'a> Drive<'a> {
         }
         let is_whole = completion.result() == Ok(slot.expected);
         let worker = &mut self.workers[owner];
-        let flush = worker.group.as_ref().filter(|_| is_whole);
-        let flush = flush.and_then(|group| group.flush(slot.op, FileIndex(slot.file)));
+        let group = worker.group.as_mut().filter(|_| is_whole);
+        let follows = group.and_then(|group| group.follow(slot.op, FileIndex(slot.file)));
         // What is written and not flushed is still under way.
-        if flush.is_none() {
+        if follows.is_none() {
             worker.is_back(now);
         }
         if !self.floors.is_empty() {
@@ -366,8 +366,8 @@ impl<'a> Drive<'a> {
             self.issue_second(completion.slot.0, second, now, device);
             return;
         }
-        if let Some(flush) = flush {
-            self.issue(completion.slot.0, flush, now, device);
+        if let Some(next) = follows {
+            self.issue(completion.slot.0, next, now, device);
             return;
         }
         self.workers[owner].end_commits(is_whole, now);

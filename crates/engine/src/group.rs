@@ -1,6 +1,6 @@
 //! GroupCommit commit: sessions that wait for a flush share it, as they do in PostgreSQL and InnoDB.
 //!
-//! One session leads: it writes what all who wait have to write, in one request, and flushes. Logs
+//! One session leads: it writes what all who wait have to write and flushes. Logs
 //! are written in whole pages, so the last page of a group is written again with the next. Who
 //! comes meanwhile waits for the next flush. When a flush is back, the next group is on its way
 //! before those who were in it begin again; so N sessions in a closed loop make two groups that
@@ -20,6 +20,10 @@ pub(crate) struct GroupCommit {
     flush: Option<Op>,
     /// Bytes of a commit.
     pub length: u32,
+    /// Of a request at most.
+    piece: u32,
+    /// What is still to be written of the group that is led.
+    rest: Option<Next>,
     sessions: usize,
     /// Nobody set a rate: sessions begin again by themselves.
     closed: bool,
@@ -38,9 +42,16 @@ impl GroupCommit {
     pub(crate) fn of(stream: &Stream) -> Option<Self> {
         let sessions = stream.queue_depth as usize;
         let closed = matches!(stream.pacing, Pacing::Closed { .. });
+        let length = stream.mix.block_size_max().get() as u32;
+        let piece = match stream.commit_writes {
+            0 | 1 => u32::MAX,
+            writes => length / writes,
+        };
         stream.commits().then(|| Self {
             flush: stream.sync.map(|policy| seam_op(policy.op)),
-            length: stream.mix.block_size_max().get() as u32,
+            length,
+            piece,
+            rest: None,
             sessions,
             closed,
             returning: if closed { sessions } else { 0 },
@@ -90,13 +101,26 @@ impl GroupCommit {
             count += 1;
         }
         self.led.extend(self.waiting.drain(..count));
-        write.map(|write| source.in_log_pages(write))
+        self.rest = write.map(|write| source.in_log_pages(write));
+        self.next_piece()
     }
 
-    /// What follows on the leader's request that came back: a flush, or nothing.
-    pub(crate) fn flush(&self, op: Op, file: FileIndex) -> Option<Next> {
-        let op = self.flush.filter(|_| op == Op::Write)?;
-        Some(Next { op, file, offset: ByteOffset::ZERO, length: 0 })
+    /// The first of what is still to be written.
+    fn next_piece(&mut self) -> Option<Next> {
+        let all = self.rest.take()?;
+        let length = all.length.min(self.piece);
+        let (offset, left) = (all.offset.get() + u64::from(length), all.length - length);
+        self.rest =
+            (left > 0).then(|| Next { offset: ByteOffset::new(offset), length: left, ..all });
+        Some(Next { length, ..all })
+    }
+
+    /// What follows on the leader's request that came back: the next write, a flush, or nothing.
+    pub(crate) fn follow(&mut self, op: Op, file: FileIndex) -> Option<Next> {
+        self.next_piece().or_else(|| {
+            let op = self.flush.filter(|_| op == Op::Write)?;
+            Some(Next { op, file, offset: ByteOffset::ZERO, length: 0 })
+        })
     }
 
     /// When those began who were led.
@@ -108,6 +132,7 @@ impl GroupCommit {
     pub(crate) fn end(&mut self) {
         self.returning = if self.closed { self.led.len() } else { 0 };
         self.led.clear();
+        self.rest = None;
     }
 }
 

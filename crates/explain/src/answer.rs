@@ -9,9 +9,10 @@ use record::RunState;
 
 use crate::barrier::{Barrier, Barriers, Generator, is_paced};
 use crate::findings::Findings;
+use crate::interference::Interferences;
 use crate::interval::Standstills;
 use crate::view::{CellView, View};
-use crate::words::{bandwidth, iops, size};
+use crate::words::{self, bandwidth, iops, size};
 
 /// More kinds of requests than these share one line.
 const LINES_OF_RATES: usize = 2;
@@ -28,6 +29,7 @@ pub(crate) fn answer(
     view: &View<'_>,
     findings: &Findings,
     barriers: &Barriers,
+    interference: &Interferences,
     sections: &[Section],
 ) -> Vec<Finding> {
     if let Some(line) = crate::line::line(view) {
@@ -39,7 +41,9 @@ pub(crate) fn answer(
         let run = goes_on.then(|| Value::words(&view.run.header.id));
         return vec![Finding::new(Code::AnswerNothing).with_some("run", run)];
     }
+    let together = together(view, interference);
     let mut found: Vec<Finding> = match rates.len() {
+        _ if !together.is_empty() => together,
         0..=LINES_OF_RATES => rates.iter().map(Rate::finding).collect(),
         _ => vec![highest(rates)],
     };
@@ -49,10 +53,25 @@ pub(crate) fn answer(
     found
 }
 
+/// What each stream has beside all others, for who asks what they cost each other.
+fn together(view: &View<'_>, interference: &Interferences) -> Vec<Finding> {
+    let all = interference.together();
+    let row = all.first().and_then(|one| view.cells.iter().find(|row| row.cell.index == one.cell));
+    let each: Vec<String> = all.iter().map(|one| one.told()).collect();
+    let told = row.map(|row| {
+        Finding::new(Code::AnswerTogether)
+            .on(row.subject())
+            .with("each", Value::words(each.join("; ")))
+    });
+    told.into_iter().collect()
+}
+
 /// The highest rates of one kind of requests.
 struct Rate {
     /// An operation, or a stream's name.
     what: String,
+    /// `commits/s`.
+    unit: &'static str,
     requests: Number,
     at: String,
     bytes: f64,
@@ -66,6 +85,7 @@ impl Rate {
         let found = Finding::new(Code::AnswerRate)
             .with("what", Value::words(&self.what))
             .with("iops", self.requests)
+            .with("unit", Value::words(self.unit))
             .with("at", Value::name(&self.at))
             .with_some("is_set", self.is_set.then_some(Value::Flag(true)));
         if self.bytes <= 0.0 {
@@ -84,7 +104,7 @@ fn highest(mut rates: Vec<Rate>) -> Finding {
     let each = rates.iter().take(RATES_MAX).map(|rate| {
         let set = if rate.is_set { ", set by the suite" } else { "" };
         let (requests, at) = (finding::text::shown(&rate.requests), quoted(&rate.at));
-        Value::words(format!("{} {requests} ({at}{set})", rate.what))
+        Value::words(format!("{} {requests} {} ({at}{set})", rate.what, rate.unit))
     });
     Finding::new(Code::AnswerRates)
         .with("rates", Value::List(each.collect()))
@@ -110,7 +130,8 @@ fn rates(view: &View<'_>, findings: &Findings) -> Vec<Rate> {
         match rates.iter_mut().find(|known| known.what == what) {
             None => {
                 let (at, bytes_at) = (name.clone(), name);
-                rates.push(Rate { what, requests, at, bytes, bytes_at, is_set });
+                let unit = words::unit(row.plans().first().map_or("", |plan| &plan.op));
+                rates.push(Rate { what, unit, requests, at, bytes, bytes_at, is_set });
             }
             Some(known) => {
                 if requests.value > known.requests.value {
@@ -228,7 +249,8 @@ fn of_barrier(barrier: &Barrier) -> Option<(String, Weight, String)> {
 
 fn reached(barrier: &Barrier) -> Option<(Weight, String)> {
     let cap = |cap: Option<crate::barrier::Cap>| cap.filter(|cap| cap.reached);
-    let requests = cap(barrier.iops).map(|cap| format!("{} requests/s", iops(cap.rate.value)));
+    let unit = words::unit(&barrier.op);
+    let requests = cap(barrier.iops).map(|cap| format!("{} {unit}", iops(cap.rate.value)));
     let bytes = cap(barrier.bandwidth).map(|cap| bandwidth(cap.rate.value));
     let knee = barrier.knee_bytes.map(|knee| format!(" (blocks from {})", size(knee)));
     let what = match (requests, bytes) {
@@ -252,17 +274,15 @@ fn without_a_law(barrier: &Barrier) -> Option<(Weight, String)> {
         None => barrier.gains.iter().find(|gain| gain.is_nearly_saturated()),
     };
     if let Some(gain) = nearly {
-        let what = format!("nearly saturated with {} in flight", gain.from);
+        let what = format!("nearly saturated with {}", words::waiting(&barrier.op, gain.from));
         return Some((Weight::NearlyReached, what));
     }
     let ladder = ladder?;
-    let rate = iops(ladder.rate.value);
+    let rate = format!("{} {}", iops(ladder.rate.value), words::unit(&barrier.op));
+    let waiting = |n| words::waiting(&barrier.op, n);
     Some(match ladder.from {
-        Some(from) => (Weight::Reached, format!("{rate} requests/s from {from} in flight on")),
-        None => {
-            let most = ladder.most;
-            (Weight::NotReached, format!("none up to {most} in flight ({rate} requests/s)"))
-        }
+        Some(from) => (Weight::Reached, format!("{rate} from {} on", waiting(from))),
+        None => (Weight::NotReached, format!("none up to {} ({rate})", waiting(ladder.most))),
     })
 }
 

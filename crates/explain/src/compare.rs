@@ -15,6 +15,8 @@ mod stalls;
 mod tail;
 mod words;
 
+use std::collections::BTreeMap;
+
 use record::Blocks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -213,9 +215,12 @@ pub struct Against {
     pub faster: u32,
     /// The same, slower.
     pub slower: u32,
-    /// Geometric mean over those of `cells` that count: each stream of a cell counts as much as a
-    /// cell of one. Its verdict is of the mean alone: what some cells lose or win can be lost in it.
+    /// Geometric mean over those of `cells` that count; where streams are unlike, of the stream that
+    /// decides. Its verdict is of the mean alone: what some cells lose or win can be lost in it.
     pub overall: Outcome,
+    /// The same of each stream by itself, the one that decides first, where there are several: a
+    /// mean of a log and of page reads is a figure of nothing. Empty otherwise.
+    pub streams: Vec<StreamComparison>,
     /// Cells that both have, in the suite's order, those of several streams stream by stream.
     pub cells: Vec<CellComparison>,
     /// Cells that only the reference has.
@@ -230,6 +235,17 @@ pub struct Against {
     pub other_whole: Whole,
     /// What is to be said of the state of the arrays below, where one was not whole and at rest.
     pub arrays: Option<String>,
+}
+
+/// A stream over all cells that have it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StreamComparison {
+    /// Its name.
+    pub stream: String,
+    /// Cells.
+    pub cells: u32,
+    /// Ratio and verdict, over the streams together.
+    pub outcome: Outcome,
 }
 
 /// How two runs were measured.
@@ -581,23 +597,17 @@ fn against_all(
             u32::try_from(all.count()).unwrap_or(u32::MAX)
         };
         let (faster, slower) = (different(Direction::Faster), different(Direction::Slower));
-        let mut counted = (0..cells.len()).filter(|&row| counts(row));
-        let overall = match (counted.next(), counted.next()) {
-            // One row is all there is: one answer, not two ways to the same.
-            (Some(only), None) => cells.get(only).map(|row| row.outcome.clone()),
-            (None, _) if cells.iter().any(|row| row.outcome.is_of_cache()) => {
-                Some(Outcome { doubts: vec![Doubt::Cached], ..Outcome::unknown() })
+        let mut streams = by_stream(&matched, &cells, &reaches, (margin, terms.confidence));
+        let overall = match streams.first() {
+            Some(first) => first.outcome.clone(),
+            None if cells.iter().any(|row| row.outcome.is_of_cache()) => {
+                Outcome { doubts: vec![Doubt::Cached], ..Outcome::unknown() }
             }
-            _ => {
-                let found = judge(&[matched.overall_of(&counts)], &[margin], terms.confidence);
-                let reach = matched.standstill_reach_of(&counts);
-                let of_levels = levels::reach_of_mean(&reaches, &counts);
-                found.into_iter().next().map(|outcome| {
-                    outcome.reaching(reach).reaching_beyond(of_levels, Doubt::Levels)
-                })
-            }
+            None => Outcome::unknown(),
         };
-        let overall = overall.unwrap_or_else(Outcome::unknown);
+        if streams.len() == 1 {
+            streams.clear();
+        }
         let mut against = Against {
             label: label(k + 1),
             differences,
@@ -610,6 +620,7 @@ fn against_all(
             drift: drift.map(|d| d.overall.exp_m1()),
             control: checked.map(|checked| checked.control),
             overall,
+            streams,
             cells,
             only_reference: matched.only_reference.clone(),
             only_other: matched.only_other.clone(),
@@ -627,6 +638,63 @@ fn against_all(
         against
     });
     each.collect()
+}
+
+/// Each stream over the cells that count, the one that decides first: one that differs, and most;
+/// else one that is open.
+fn by_stream(
+    matched: &Matched<'_>,
+    cells: &[CellComparison],
+    reaches: &[f64],
+    (margin, confidence): ((f64, MarginFrom), f64),
+) -> Vec<StreamComparison> {
+    let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    // Elsewhere a stream has the name of its phase.
+    let are_streams = matched.pairs.iter().any(|pair| pair.a.cell.streams.len() > 1);
+    for (row, pair) in matched.pairs.iter().enumerate() {
+        let counts = cells.get(row).is_some_and(|row| row.counts);
+        let only = pair.a.plans().first().filter(|_| are_streams);
+        let name = only.map_or("", |plan| plan.name.as_str());
+        if counts {
+            rows.entry(name).or_default().push(row);
+        }
+    }
+    let of = |own: &Vec<usize>| matched.overall_of(&|row| own.contains(&row));
+    let family: Vec<_> = rows.values().map(of).collect();
+    let judged = judge(&family, &vec![margin; family.len()], confidence);
+    let mut found: Vec<StreamComparison> = Vec::new();
+    for ((stream, own), outcome) in rows.into_iter().zip(judged) {
+        let is_own = |row: usize| own.contains(&row);
+        let outcome = match own.as_slice() {
+            // One row is all there is: one answer, not two ways to the same.
+            [only] => cells.get(*only).map_or(outcome, |row| row.outcome.clone()),
+            _ => {
+                let of_levels = levels::reach_of_mean(reaches, &is_own);
+                let outcome = outcome.reaching(matched.standstill_reach_of(&is_own));
+                outcome.reaching_beyond(of_levels, Doubt::Levels)
+            }
+        };
+        let cells = u32::try_from(own.len()).unwrap_or(u32::MAX);
+        found.push(StreamComparison { stream: stream.to_owned(), cells, outcome });
+    }
+    let far = |outcome: &Outcome| outcome.ratio.map_or(0.0, |ratio| ratio.ratio.ln().abs());
+    found.sort_by(|a, b| {
+        let (a, b) = (&a.outcome, &b.outcome);
+        let rank = a.verdict.decides().cmp(&b.verdict.decides());
+        rank.then(far(b).total_cmp(&far(a)))
+    });
+    found
+}
+
+impl Verdict {
+    /// Of several the least decides.
+    const fn decides(self) -> u8 {
+        match self {
+            Self::Different => 0,
+            Self::Inconclusive => 1,
+            Self::Same => 2,
+        }
+    }
 }
 
 impl Against {

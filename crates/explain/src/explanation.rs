@@ -243,7 +243,7 @@ impl OfRun {
             Section::new(Question::Waits, latencies.findings()),
         ];
         let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
-        let answer = answer(view, &findings, &barriers, &sections);
+        let answer = answer(view, &findings, &barriers, &interference, &sections);
         sections.splice(..0, Section::new(Question::Answer, answer));
         Self {
             run: header.id.clone(),

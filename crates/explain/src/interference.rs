@@ -10,7 +10,8 @@ use stats::paired::welch;
 
 use crate::ends;
 use crate::places::Told;
-use crate::view::{CellView, View, VisitView, is_data};
+use crate::view::{CellView, View, VisitView, completions, is_data, whole};
+use crate::words;
 
 /// The axis that says which streams of a phase run in a cell.
 const STREAMS: &str = "streams";
@@ -87,6 +88,11 @@ pub struct Interference {
     /// Whether the suite asks for pauses between the stream's requests: then most of its rate may be
     /// the plan's, and what it loses is in its latencies.
     pub pauses: bool,
+    /// Requests of all in flight between two pauses, where there are several for each: rates are then
+    /// of the time between pauses. Null elsewhere.
+    pub burst: Option<u64>,
+    /// Bytes of a burst.
+    pub burst_bytes: Option<u64>,
     /// Requests per second that the suite sets for the stream; null where it sets none.
     pub rate_asked: Option<f64>,
     /// Whether they were done beside the others; null where none are set, or there were too few to
@@ -241,7 +247,7 @@ fn record<'a>(
 fn operations(cell: &CellView<'_>, stream: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let records = cell.visits.iter().filter_map(|visit| record(cell, visit, stream));
-    for op in records.flat_map(|record| &record.ops) {
+    for op in records.flat_map(|record| whole(&record.ops)) {
         if !names.contains(&op.op) {
             names.push(op.op.clone());
         }
@@ -250,8 +256,26 @@ fn operations(cell: &CellView<'_>, stream: &str) -> Vec<String> {
     names
 }
 
+/// Requests of all in flight between two pauses, and their bytes, where there are several for each.
+fn burst(cell: &CellView<'_>, stream: &str) -> Option<(u64, Option<u64>)> {
+    let (_, plan, burst) = cell.plans_with_bursts().find(|(_, plan, _)| plan.name == stream)?;
+    let all = u64::from(burst.filter(|&n| n > 1)?)
+        .saturating_mul(plan.threads.saturating_mul(plan.queue_depth).into());
+    Some((all, plan.block_bytes.map(|bytes| bytes.saturating_mul(all))))
+}
+
+/// Milliseconds of a visit in which a stream did not pause: it never stood still for 50 ms.
+fn working_ms(cell: &CellView<'_>, visit: &VisitView<'_>, stream: &str) -> Option<f64> {
+    burst(cell, stream)?;
+    let position = cell.cell.streams.iter().position(|plan| plan.name == stream)?;
+    let map = completions(visit.visit, Some(position));
+    let ms = map.ones(map.bits);
+    (ms > 0).then_some(ms as f64)
+}
+
 fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
     let mut requests_all = 0.0;
+    let mut working = None;
     let mut all = Measured {
         ln_rates: vec![],
         offset: 0.0,
@@ -263,7 +287,9 @@ fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
         let ops = record(cell, visit, stream).into_iter().flat_map(|record| &record.ops);
         let ops: Vec<&OpRecord> = ops.filter(|op| op.op == operation).collect();
         let requests = ops.iter().fold(0u64, |sum, op| sum.saturating_add(op.requests_rated()));
-        let rate = requests as f64 * 1e9 / visit.visit.rated_ns() as f64;
+        working = working_ms(cell, visit, stream);
+        let ns = working.map_or(visit.visit.rated_ns() as f64, |ms| ms * 1e6);
+        let rate = requests as f64 * 1e9 / ns;
         if rate.is_finite() && rate > 0.0 {
             all.ln_rates.push(rate.ln());
             requests_all += requests as f64;
@@ -284,7 +310,10 @@ fn measured(cell: &CellView<'_>, stream: &str, operation: &str) -> Measured {
     }
     let rows = cell.by_stream();
     let row = rows.iter().find(|row| row.stream_name().is_none_or(|name| name == stream));
-    if let (Some(row), visits @ 1..) = (row, all.ln_rates.len()) {
+    if let Some(ms) = working {
+        // It begins and ends within a millisecond.
+        all.offset = 2.0 / ms;
+    } else if let (Some(row), visits @ 1..) = (row, all.ln_rates.len()) {
         all.offset = ends::offset_of(row, requests_all / visits as f64);
     }
     all
@@ -321,6 +350,9 @@ fn compared(
     };
     let (mean_ns, mean_alone_ns) = (mean(&here.ln_means), mean(&there.ln_means));
     let others = cell.cell.streams.iter().filter(|plan| plan.name != stream);
+    let burst = burst(cell, stream);
+    let pauses =
+        cell.plans_with_bursts().any(|(_, plan, burst)| plan.name == stream && burst.is_some());
     let found = Interference {
         phase: cell.cell.phase.clone(),
         cell: cell.cell.index,
@@ -348,9 +380,9 @@ fn compared(
         mean_alone_ns,
         mean_ratio: mean_ns.zip(mean_alone_ns).map(|(here, there)| here / there),
         mean_ratio_ends: ratio_ends(&here.ln_means, &there.ln_means, 0.0),
-        pauses: cell
-            .plans_with_bursts()
-            .any(|(_, plan, burst)| plan.name == stream && burst.is_some()),
+        pauses: pauses && burst.is_none(),
+        burst: burst.map(|(requests, _)| requests),
+        burst_bytes: burst.and_then(|(_, bytes)| bytes),
         rate_asked: None,
         rate_kept: None,
         rate_kept_alone: None,
@@ -398,7 +430,35 @@ impl Interferences {
     }
 }
 
+impl Interferences {
+    /// The streams of the cell in which most run together, in its order, without those whose rates
+    /// are kept as the suite sets them: what each has there.
+    pub(crate) fn together(&self) -> Vec<&Interference> {
+        let most = self.found.iter().map(|one| one.streams.len()).max().unwrap_or(0);
+        let Some(last) = self.found.iter().rev().find(|one| one.streams.len() == most) else {
+            return Vec::new();
+        };
+        let here = self.found.iter().filter(|one| one.cell == last.cell);
+        let is_answer = |one: &&Interference| one.rate_asked.is_none() && is_data(&one.operation);
+        here.filter(is_answer).collect()
+    }
+}
+
 impl Interference {
+    /// `log` 5.4 K commits/s, x0.11 of alone; of bursts how long one takes.
+    pub(crate) fn told(&self) -> String {
+        let name = finding::quoted(&self.stream);
+        if let Some(burst) = self.burst {
+            let seconds = |rate: f64| finding::text::shown(&Number::seconds(burst as f64 / rate));
+            let (here, alone) = (seconds(self.rate), seconds(self.rate_alone));
+            let what = self.burst_bytes.map_or_else(|| "a burst".to_owned(), words::size);
+            return format!("{name} {what} in {here}, {alone} alone");
+        }
+        let rate = words::iops(self.rate);
+        let unit = words::unit(&self.operation);
+        format!("{name} {rate} {unit}, x{:.2} of alone", self.rate_ratio)
+    }
+
     /// Takes in what the suite sets, and judges.
     fn hold_to(&mut self, set: Option<SetRate>, view: &View<'_>) {
         if let Some(set) = set {
@@ -528,6 +588,7 @@ impl Interference {
         let near = ends.is_some_and(|(low, high)| low > 1.0 - SAME && high >= 1.0);
         found
             .with("pauses", self.pauses)
+            .with("burst", self.burst.is_some())
             .with("faster", faster)
             .with("chance", ends.is_some() && !lost && !faster && !near)
             .with("single", ends.is_none() && !lost)
@@ -758,14 +819,26 @@ operation = "read"
     }
 
     #[test]
-    fn whole_bursts_come_before_or_after_the_end() {
-        // Four bursts and five.
-        let mut run = noisy([400; 3], [500; 3]);
+    fn of_bursts_the_pauses_are_left_out() {
+        // As many bursts in a visit, which take 4 s of it, and 2 s alone.
+        let mut run = noisy([400; 3], [400; 3]);
         run.cells[2].coordinates[0].1 = "all".to_owned();
         run.header.suite_text = bursts(100);
-        let found = interference(&View::new(&run)).found.remove(0);
-        let (_, high) = found.rate_ratio_ends.unwrap();
-        assert!(found.pauses && high > 1.0, "{found:?}");
+        for visit in &mut run.visits {
+            let length_ns = if visit.cell == 0 { 8_000_000_000 } else { 6_000_000_000 };
+            let gap = record::Gap { start_ns: 1_000_000_000, length_ns };
+            visit.streams[0].workers[0].gaps = vec![gap];
+        }
+        let all = interference(&View::new(&run));
+        let found = &all.found[0];
+        assert_eq!(
+            (found.burst, found.burst_bytes, found.pauses),
+            (Some(100), Some(409_600), false)
+        );
+        assert!((found.rate_ratio - 0.5).abs() < 0.01, "{found:?}");
+        assert_eq!(all.together()[0].told(), "`a` 400 KiB in 1 s, 500 ms alone");
+        let mut run = noisy([400; 3], [500; 3]);
+        run.cells[2].coordinates[0].1 = "all".to_owned();
         run.header.suite_text = bursts(1);
         let found = interference(&View::new(&run)).found.remove(0);
         assert!(found.rate_ratio_ends.unwrap().1 < 0.85, "{found:?}");

@@ -12,11 +12,13 @@ use plan::ladder::{Found, Line, Load, PIECE, breaks};
 use record::{RunState, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::LatencyHistogram;
 use stats::interval::student_quantile;
+use stats::{LatencyHistogram, poisson};
 use units::Nanos;
 
-pub use late::{HOLD, LOAD, MixTerms, StreamLimit, counts, load_of, looks_for_line, replayed};
+pub use late::{
+    Climb, HOLD, LOAD, MixTerms, StreamLimit, counts, load_of, looks_for_line, replayed,
+};
 
 use crate::view::View;
 
@@ -74,6 +76,8 @@ pub struct LoadLine {
     pub limits: Vec<LimitLine>,
     /// A backlog grows from between these transactions per second.
     pub capacity: Option<Number>,
+    /// LineFreezes: the line is that between them. Null where there were none.
+    pub freezes: Option<LineFreezes>,
     /// The hold.
     pub held: Option<Held>,
     /// Requests of each stream by transaction.
@@ -108,11 +112,80 @@ pub struct Held {
     pub broke_at_ns: Option<u64>,
     /// Requests of all streams within it: larger bursts are not excluded.
     pub requests: u64,
+    /// LineFreezes in it.
+    pub freezes: u64,
     /// Late share of each limit over the whole, of `limits`.
     pub late_shares: Vec<f64>,
 }
 
-/// What was seen at one rate.
+/// LineFreezes, apart from the rates that were played.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LineFreezes {
+    /// How many.
+    pub count: u64,
+    /// The longest, ns.
+    pub longest_ns: u64,
+    /// Measured time that they were looked for in, ns.
+    pub watched_ns: u64,
+    /// The limit that they use up most of, of `limits`.
+    pub limit: usize,
+    /// Share of its requests that they made late, with an interval of 95 % by their number.
+    pub late: Number,
+    /// Share that it allows.
+    pub allowed: f64,
+}
+
+impl LineFreezes {
+    /// In visits at rates up to the line's; `None` where there were none.
+    ///
+    /// * `most`: transactions per second above which load alone makes requests late.
+    fn of(view: &View<'_>, terms: &MixTerms, most: f64) -> Option<Self> {
+        let visit = |visit: &'_ VisitRecord| {
+            let cell = view.run.cells.iter().find(|cell| cell.index == visit.cell)?;
+            let load = load_of(cell).filter(|load| load.per_second() <= most)?;
+            (cell.phase != HOLD && counts(visit)).then_some(load)
+        };
+        let visits = view.run.visits.iter().filter_map(|v| Some((v, visit(v)?)));
+        let visits: Vec<(&VisitRecord, Load)> = visits.collect();
+        let of = |(limit, one): (usize, &StreamLimit)| {
+            let all = visits.iter().flat_map(|(visit, _)| one.freezes(visit));
+            let lengths: Vec<u64> = all.map(|(from, to)| to - from).collect();
+            let count = lengths.len() as u64;
+            let (mut due, mut late) = (0.0, 0.0);
+            for (visit, load) in &visits {
+                let seen = one.count(visit, *load, time_of(visit));
+                due += seen.0 as f64;
+                late += if one.is_frozen(visit) { seen.1 as f64 } else { 0.0 };
+            }
+            let share = late / f64::max(due, 1.0);
+            // Each makes as many late as they do on average.
+            let number = poisson::rate(count, count as f64, CONFIDENCE)?;
+            Some(Self {
+                count,
+                longest_ns: lengths.iter().max()?.saturating_mul(1_000_000),
+                watched_ns: visits.iter().map(|(visit, _)| visit.elapsed_ns).sum(),
+                limit,
+                late: Number::share(share).within(share * number.low, share * number.high),
+                allowed: one.limit.allowance(),
+            })
+        };
+        let used = |one: &Self| one.late.value / one.allowed;
+        let all = terms.limits.iter().enumerate().filter_map(of);
+        all.max_by(|a, b| used(a).total_cmp(&used(b)))
+    }
+
+    /// More late than is allowed, whatever the rate.
+    fn break_it(&self) -> bool {
+        self.late.low.is_some_and(|low| low > self.allowed)
+    }
+
+    /// Whether they do is not known.
+    fn may_break_it(&self) -> bool {
+        !self.break_it() && self.late.high.is_some_and(|high| high > self.allowed / 2.0)
+    }
+}
+
+/// What was seen at one rate, in visits without a freeze where there are any.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RatePoint {
     /// Transactions per second that were offered.
@@ -137,17 +210,19 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
     let rates = rates(view, &terms);
     let is_hold_alone = rates.is_empty() && held.is_some();
     let found = ladder.found();
+    let known = match &found {
+        Found::Line(line) if !is_hold_alone => Some(line),
+        _ => None,
+    };
+    let freezes = LineFreezes::of(view, &terms, known.map_or(f64::INFINITY, |line| line.high));
     let standing = match &found {
+        _ if freezes.as_ref().is_some_and(LineFreezes::break_it) => Standing::None,
         _ if is_hold_alone => held.as_ref().map_or(Standing::CannotTell, Holding::verdict),
         Found::Line(line) if line.converged => Standing::Line,
         Found::Line(_) => Standing::NotConverged,
         Found::None(_) => Standing::None,
         Found::Above(_) => Standing::Above,
         Found::Between(..) => Standing::Between,
-    };
-    let known = match &found {
-        Found::Line(line) if !is_hold_alone => Some(line),
-        _ => None,
     };
     let limit = |(k, one): (usize, &StreamLimit)| LimitLine {
         stream: one.name.clone(),
@@ -162,7 +237,8 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
         let (low, high) = (low.per_second(), high.per_second());
         Number::iops((low * high).sqrt()).within(low, high)
     });
-    let told = Told { view, terms: &terms, held: held.as_ref(), capacity };
+    let (held_told, freezes_told) = (held.as_ref(), freezes.as_ref());
+    let told = Told { view, terms: &terms, held: held_told, freezes: freezes_told, capacity };
     let findings = match (is_hold_alone, &held) {
         (true, Some(held)) => vec![told.carried(held, standing)],
         _ => told.findings(&found),
@@ -178,6 +254,7 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
         first: known.map(|line| line.first),
         limits,
         capacity,
+        freezes,
         held: held.map(|held| held.held),
         streams: terms.streams.iter().cloned().collect(),
         rates,
@@ -234,6 +311,7 @@ fn hold(view: &View<'_>, terms: &MixTerms) -> Option<Holding> {
         time_ns: time.get(),
         broke_at_ns: broke.map(|piece| PIECE.get().saturating_mul(piece as u64)),
         requests,
+        freezes: terms.limits.iter().map(|one| one.freezes(visit).len() as u64).max().unwrap_or(0),
         late_shares: shares.clone(),
     };
     Some(Holding { used: used.collect(), held })
@@ -251,20 +329,25 @@ impl StreamLimit {
     }
 }
 
+/// How long its load was played.
+fn time_of(visit: &VisitRecord) -> Nanos {
+    Nanos::new(visit.load_ns.unwrap_or(visit.elapsed_ns))
+}
+
 /// What was seen at each rate, holds left out.
 fn rates(view: &View<'_>, terms: &MixTerms) -> Vec<RatePoint> {
     let mut points = Vec::new();
     for row in view.run.cells.iter().filter(|cell| cell.phase != HOLD) {
         let Some(load) = load_of(row) else { continue };
-        let visits: Vec<&VisitRecord> =
-            view.run.visits.iter().filter(|v| v.cell == row.index && counts(v)).collect();
+        let made = view.run.visits.iter().filter(|v| v.cell == row.index && counts(v));
+        let (frozen, between): (Vec<&VisitRecord>, Vec<_>) =
+            made.partition(|visit| terms.is_frozen(visit));
+        let visits = if between.is_empty() { frozen } else { between };
         if visits.is_empty() {
             continue;
         }
         let share = |one: &StreamLimit| {
-            let counted = visits.iter().map(|visit| {
-                one.count(visit, load, Nanos::new(visit.load_ns.unwrap_or(visit.elapsed_ns)))
-            });
+            let counted = visits.iter().map(|visit| one.count(visit, load, time_of(visit)));
             let (due, late) = counted.fold((0, 0), |(d, l), (due, late)| (d + due, l + late));
             late as f64 / due.max(1) as f64
         };
@@ -289,6 +372,7 @@ struct Told<'a> {
     view: &'a View<'a>,
     terms: &'a MixTerms,
     held: Option<&'a Holding>,
+    freezes: Option<&'a LineFreezes>,
     capacity: Option<Number>,
 }
 
@@ -342,20 +426,18 @@ impl Told<'_> {
     }
 
     fn of_line(&self, line: &Line) -> Vec<Finding> {
-        let reach = (line.high / line.low).sqrt() - 1.0;
-        let reach = Value::words(finding::numbers::reach(reach));
-        let unsure = Value::words(format!(
-            "That is not converged, {}",
-            finding::numbers::reach((line.high / line.low).sqrt() - 1.0)
-        ));
-        let mut found = vec![
-            Finding::new(Code::LineLoad)
+        let reach = finding::numbers::reach((line.high / line.low).sqrt() - 1.0);
+        let unsure = (!line.converged).then_some(Value::words(&reach));
+        let frozen = self.freezes.filter(|freezes| freezes.break_it());
+        let mut found = vec![match frozen {
+            Some(freezes) => self.of_freezes(Code::LineFrozen, freezes),
+            None => Finding::new(Code::LineLoad)
                 .with("place", self.place())
                 .with("low", Number::iops(line.low))
                 .with("streams", self.streams(line.low))
                 .with("spare", Number::iops(line.low * (1.0 - KEPT_FREE)))
-                .with_some("unsure", (!line.converged).then_some(unsure)),
-        ];
+                .with_some("unsure", unsure),
+        }];
         let first = self.terms.limits.get(line.first).map(StreamLimit::text).unwrap_or_default();
         let other = |(k, root): (usize, &Option<stats::curve::Root>)| {
             let root = (*root).filter(|_| k != line.first)?;
@@ -370,9 +452,14 @@ impl Told<'_> {
                 .with("rate", number(line))
                 .with("level", Value::words(self.level()))
                 .with("first", Value::words(first))
+                .with("between", self.freezes.is_some())
                 .with_some("others", others),
         );
-        found.extend(self.capacity.map(|capacity| {
+        // One line in place of another, so that the answer stays as short.
+        let some = self.freezes.filter(|_| frozen.is_none());
+        found.extend(some.map(|freezes| self.of_freezes(Code::LineFreezes, freezes)));
+        let capacity = self.capacity.filter(|_| some.is_none());
+        found.extend(capacity.map(|capacity| {
             let end = |end: Option<f64>| Number::iops(end.unwrap_or(capacity.value));
             Finding::new(Code::LineCapacity)
                 .with("low", end(capacity.low))
@@ -385,10 +472,24 @@ impl Told<'_> {
                 .with("rounds", line.rounds)
                 .with("rare", rare)
                 .with("converged", line.converged)
-                .with("reach", reach)
+                .with("reach", Value::words(reach))
                 .with("interrupted", self.interrupted()),
         );
         found
+    }
+
+    fn of_freezes(&self, code: Code, freezes: &LineFreezes) -> Finding {
+        let limit = self.terms.limits.get(freezes.limit).map(StreamLimit::text);
+        Finding::new(code)
+            .with("place", self.place())
+            .with("level", Value::words(self.level()))
+            .with("freezes", freezes.count)
+            .with("longest", Number::ns(freezes.longest_ns))
+            .with("watched", Value::words(Nanos::new(freezes.watched_ns).to_string()))
+            .with("late", freezes.late)
+            .with("limit", Value::words(limit.unwrap_or_default()))
+            .with("allowed", Number::share(freezes.allowed))
+            .with("open", freezes.may_break_it())
     }
 
     fn of_hold(&self) -> Finding {
@@ -404,6 +505,7 @@ impl Told<'_> {
             None => Finding::new(Code::LineHeld)
                 .with("time", Value::words(Nanos::new(held.time_ns).to_string()))
                 .with("load", load)
+                .with_some("froze", (held.freezes > 0).then_some(held.freezes))
                 .with("requests", Number::iops(held.requests as f64))
                 .with("freeze", self.freeze()),
         }

@@ -96,17 +96,13 @@ pub enum Counts {
     NotWrites,
     /// The reads are first halves: updates or copies alone, or among writes.
     NotReads,
-    /// Commits, of which writes and flushes are parts.
-    Commits,
 }
 
 impl Counts {
     /// Whether a data operation counts.
     pub fn takes(self, op: &str) -> bool {
         match self {
-            // Of another tool's writes, what a commit of them took stands beside them.
-            Self::All => op != "commit",
-            Self::Commits => op == "commit",
+            Self::All => true,
             Self::NotWrites => op != "write",
             Self::NotReads => op != "read",
         }
@@ -121,9 +117,6 @@ impl Counts {
     pub fn of_classes(classes: &[Class]) -> Self {
         use suite::model::Operation::{Read, Write};
         let any = |op| classes.iter().any(|class| class.op == op);
-        if any(suite::model::Operation::Commit) {
-            return Self::Commits;
-        }
         match (classes.iter().any(|class| class.op.is_pair()), any(Read), any(Write)) {
             (false, ..) | (true, true, true) => Self::All,
             (true, true, false) => Self::NotWrites,
@@ -168,7 +161,6 @@ impl Counting {
         let Some(plan) = cell.streams.get(position) else { return Counts::All };
         match plan.op.as_str() {
             "update" | "copy" => Counts::NotReads,
-            "commit" => Counts::Commits,
             "mixed" => {
                 let planned = self.planned(cell, position);
                 planned.map_or(Counts::All, |stream| Counts::of_classes(&stream.mix.classes))
@@ -423,9 +415,16 @@ pub fn counted(
     visit: &VisitRecord,
     stream: Option<usize>,
 ) -> impl Iterator<Item = &OpRecord> + use<'_> {
-    let ops = move || streams_of(visit, stream).iter().flat_map(|stream| &stream.ops);
+    let ops = move || streams_of(visit, stream).iter().flat_map(|stream| whole(&stream.ops));
     let has_data = ops().any(|op| is_data(&op.op));
     ops().filter(move |op| !has_data || is_data(&op.op))
+}
+
+/// Operations of a stream that are no parts of others: of a stream that commits the commits, since
+/// its writes and flushes are parts of them.
+pub fn whole(ops: &[OpRecord]) -> impl Iterator<Item = &OpRecord> + Clone {
+    let commits = ops.iter().any(|op| op.op == "commit");
+    ops.iter().filter(move |op| !commits || op.op == "commit")
 }
 
 /// Whether a rate is made of an operation: where there are data, flushes beside them are in none.
@@ -449,7 +448,7 @@ pub fn rated(
         let all = visit.streams.iter().enumerate();
         all.filter(move |(k, _)| stream.is_none_or(|wanted| wanted == *k))
     };
-    let ops = || streams().flat_map(|(k, stream)| stream.ops.iter().map(move |op| (k, op)));
+    let ops = || streams().flat_map(|(k, stream)| whole(&stream.ops).map(move |op| (k, op)));
     let has_data = ops().any(|(_, op)| is_data(&op.op));
     let takes = |k: usize, op: &OpRecord| {
         is_rated(has_data, counts.get(k).copied().unwrap_or_default(), &op.op)
@@ -504,10 +503,7 @@ pub(crate) struct Offered {
 impl Offered {
     pub(crate) fn of(visit: &VisitView<'_>) -> Self {
         visit.streams().iter().fold(Self::default(), |sum, stream| {
-            // Writes of commits are parts of them.
-            let commits = stream.ops.iter().any(|op| op.op == "commit");
-            let is_due = |op: &&OpRecord| is_data(&op.op) && (!commits || op.op == "commit");
-            let counts = stream.ops.iter().filter(is_due).map(|op| op.requests);
+            let counts = whole(&stream.ops).filter(|op| is_data(&op.op)).map(|op| op.requests);
             let done = counts.fold(stream.ramp_requests, u64::saturating_add);
             let left = sum.left.saturating_add(stream.backlog);
             Self { left, due: sum.due.saturating_add(done).saturating_add(stream.backlog) }
@@ -581,7 +577,7 @@ fn told<'a>(
     let ops = || {
         let streams = visit.streams.iter().enumerate();
         let wanted = streams.filter(|(k, _)| stream.is_none_or(|wanted| wanted == *k));
-        wanted.flat_map(|(k, stream)| stream.ops.iter().map(move |op| (op, plans.get(k))))
+        wanted.flat_map(|(k, stream)| whole(&stream.ops).map(move |op| (op, plans.get(k))))
     };
     let has_data = ops().any(|(op, _)| is_data(&op.op));
     let counted = ops().filter(|(op, _)| !has_data || is_data(&op.op));

@@ -20,6 +20,8 @@ use crate::view::{CellView, View};
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.which/1";
 
+/// Its stream that is told in bytes.
+const SCAN: &str = "scan";
 /// The suite that is played on each place.
 pub const SUITE: &str = "which";
 
@@ -179,8 +181,12 @@ fn what(row: &CellView<'_>) -> Option<(u8, String)> {
     let beside_commits = if row.cell.streams.len() > 1 { " beside commits" } else { "" };
     match (plan.op.as_str(), plan.queue_depth) {
         ("commit", 1) => Some((2, format!("commits/s one by one{beside}"))),
+        ("commit", n) if beside.is_empty() && n != 16 => {
+            Some((2, format!("commits/s by {n} sessions")))
+        }
         ("commit", n) if beside.is_empty() => Some((0, format!("commits/s by {n} sessions"))),
         ("commit", n) => Some((1, format!("commits/s by {n} sessions{beside}"))),
+        ("read", _) if plan.name == SCAN => Some((5, "scan".to_owned())),
         ("read", n) if beside_commits.is_empty() => Some((3, format!("page reads/s {n} deep"))),
         ("read", _) => Some((4, format!("page reads/s{beside_commits}"))),
         _ => None,
@@ -193,7 +199,13 @@ fn figures(label: String, view: &View<'_>) -> PlaceFigures {
     let figure = |row: &CellView<'_>| {
         let (rank, what) = what(row)?;
         let known = findings.interval_of(view, row)?;
-        let rate = Number::iops(known.mean).within(known.low, known.high);
+        let rate = match row.plans().first().filter(|plan| plan.name == SCAN) {
+            None => Number::iops(known.mean).within(known.low, known.high),
+            Some(plan) => {
+                let bytes = plan.block_bytes.unwrap_or(0) as f64;
+                Number::bandwidth(known.mean * bytes).within(known.low * bytes, known.high * bytes)
+            }
+        };
         let cached = answered(row).is_some();
         Some(PlaceFigure { what, rate, cached, row: row.name(), rank })
     };

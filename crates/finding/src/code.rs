@@ -151,7 +151,7 @@ impl Question {
     /// Kinds of figures that show its answer, the best first.
     pub const fn figures(self) -> &'static [&'static str] {
         match self {
-            Self::Answer => &["roofline", "size", "bars"],
+            Self::Answer => &["line", "roofline", "size", "bars"],
             Self::Run => &["order", "about"],
             Self::Confidence => &["size", "bars"],
             Self::Stalls => &["time", "latencies", "order"],

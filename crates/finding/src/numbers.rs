@@ -25,6 +25,16 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
     }
 }
 
+/// What a rate of an operation counts.
+pub fn unit(op: &str) -> &'static str {
+    if op == "commit" { "commits/s" } else { "requests/s" }
+}
+
+/// What waits for an operation: `64 sessions`, `64 in flight`.
+pub fn waiting(op: &str, n: u64) -> String {
+    if op == "commit" { count(n, "session") } else { format!("{n} in flight") }
+}
+
 /// A size.
 pub fn size(bytes: u64) -> String {
     Bytes::new(bytes).to_string()

@@ -1,11 +1,10 @@
 //! pg_test_fsync, 8.3 to today: flush rates by method, with one and with two writes, and by size
 //! of `open_sync` writes.
 //!
-//! Its operation is a commit. Phases are those of our suite `pg-test-fsync`, and so is what has a
-//! rate: the writes, of which a commit has one, two or up to sixteen. The commits' own rate and
-//! latency stand beside, under a name that is in no rate.
+//! Its operation is a commit of one, two or up to sixteen writes. Phases are those of our suite
+//! `pg-test-fsync`.
 
-use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, axis, size_axis};
+use crate::draft::{Cell, Draft, Drafts, Figure, Latency, Stream, axis};
 use crate::text::{self, Found, Line, Reader, Text};
 
 const METHODS: [&str; 5] =
@@ -25,11 +24,10 @@ struct Sheet {
 struct Place<'a> {
     phase: &'a str,
     coordinates: Vec<(String, String)>,
+    /// Bytes of it.
     block: Option<u64>,
-    /// In a commit.
-    writes: u64,
-    /// Whether the write returns when it is done with, so that there is nothing beside it.
-    alone: bool,
+    /// `commit`; `write` where nothing is flushed.
+    op: &'static str,
     direct: bool,
 }
 
@@ -88,9 +86,8 @@ fn one(text: &Text) -> Found<Draft> {
             let place = Place {
                 phase: &format!("{title}-{}", method.replace('_', "-")),
                 coordinates: Vec::new(),
-                block: Some(block),
-                writes,
-                alone: is_open && writes == 1,
+                block: Some(block.saturating_mul(writes)),
+                op: "commit",
                 direct: is_open && sheet.direct,
             };
             draft.push(sheet.cell(line, rest, place)?);
@@ -107,10 +104,9 @@ fn one(text: &Text) -> Found<Draft> {
         let rest = rest.ok_or_else(|| line.unfit("`open_sync write`"))?;
         let place = Place {
             phase: "split",
-            coordinates: vec![size_axis("block_size", block)],
-            block: Some(block),
-            writes,
-            alone: writes == 1,
+            coordinates: vec![axis("commit_writes", writes.to_string())],
+            block: Some(block.saturating_mul(writes)),
+            op: "commit",
             direct: sheet.direct,
         };
         draft.push(sheet.cell(line, rest, place)?);
@@ -124,8 +120,7 @@ fn one(text: &Text) -> Found<Draft> {
             phase: "other-descriptor",
             coordinates: vec![axis("method", name)],
             block: None,
-            writes: 1,
-            alone: false,
+            op: "commit",
             direct: false,
         };
         draft.push(sheet.cell(line, rest, place)?);
@@ -137,8 +132,7 @@ fn one(text: &Text) -> Found<Draft> {
         .find_map(|word| word.ends_with("kB").then(|| text::bytes(word)).flatten());
     let (line, rest) = after_notes(&mut reader, "write")?;
     let coordinates = Vec::new();
-    let place =
-        Place { phase: "unflushed", coordinates, block, writes: 1, alone: true, direct: false };
+    let place = Place { phase: "unflushed", coordinates, block, op: "write", direct: false };
     draft.push(sheet.cell(line, rest, place)?);
     if draft.cells.iter().all(|cell| cell.blank) {
         return Err(line.unfit("a method that is available"));
@@ -208,16 +202,20 @@ impl Sheet {
             }
             _ => return Err(line.unfit("`... ops/sec ... usecs/op`, or `n/a`")),
         };
-        let ops = found.map(|(rate, mean)| ops(rate, mean, &place));
-        let blank = ops.is_none();
+        let blank = found.is_none();
+        let ops = found.into_iter().map(|(rate, mean)| Figure {
+            iops: Some(rate),
+            latency: Latency { mean, ..Latency::default() },
+            ..Figure::of(place.op)
+        });
         let stream = Stream {
             name: place.phase.to_owned(),
             block: place.block,
             threads: Some(1),
             queue_depth: Some(1),
             direct: place.direct,
-            ops: ops.unwrap_or_default(),
-            ..Stream::of("write")
+            ops: ops.collect(),
+            ..Stream::of(place.op)
         };
         Ok(Cell {
             phase: place.phase.to_owned(),
@@ -227,16 +225,5 @@ impl Sheet {
             blank,
             ..Cell::default()
         })
-    }
-}
-
-/// The writes; and the commits, where these are more than a write.
-fn ops(rate: f64, mean: Option<f64>, place: &Place) -> Vec<Figure> {
-    let latency = Latency { mean, ..Latency::default() };
-    let figure = |op: &str, rate: f64| Figure { iops: Some(rate), ..Figure::of(op) };
-    let writes = figure("write", rate * place.writes as f64);
-    match place.alone {
-        true => vec![Figure { latency, ..writes }],
-        false => vec![writes, Figure { latency, ..figure("commit", rate) }],
     }
 }

@@ -16,6 +16,13 @@ const CONFIDENCE: f64 = 0.99;
 const PRECISION: f64 = 0.048_79;
 /// Rounds at least, and at most.
 pub const ROUNDS: (u32, u32) = (8, 24);
+/// Fewer show no interval, and after so much time no more than these are made.
+const ROUNDS_SHOWN: u32 = 3;
+const SPENT_MAX: Nanos = Nanos::secs(480);
+/// Where so many rounds would be needed, no more than half as many as at least are made beside those.
+const HOPELESS: f64 = 3.0 * ROUNDS.1 as f64;
+/// A line is not near where less than this of every allowance is used up.
+const FAR_BELOW: f64 = 0.05;
 /// Distances from the estimate in a round, in steps of a hundredth of ln rate.
 const RUNGS: [i32; 5] = [-6, -3, 0, 3, 6];
 /// Steps that the estimate may move between rounds.
@@ -194,6 +201,8 @@ pub struct Ladder {
     /// By limit, of all rounds.
     visits: Vec<Vec<Late>>,
     curves: Vec<Curve>,
+    /// Time of all visits so far.
+    spent: Nanos,
     found: Option<Found>,
     capacity: Option<(Load, Load)>,
 }
@@ -215,6 +224,7 @@ impl Ladder {
             round: 0,
             visits: vec![Vec::new(); bounds.len()],
             curves: vec![start; bounds.len()],
+            spent: Nanos::ZERO,
             found: None,
             capacity: None,
             bounds,
@@ -262,6 +272,7 @@ impl Ladder {
     /// The visit that came next was made.
     pub fn add(&mut self, seen: &Seen) {
         let Some(step) = self.next() else { return };
+        self.spent += step.time + step.ramp;
         // By more than chance: one late request of forty says little.
         let over = |(bound, (due, late)): (&Allowed, &(f64, f64))| {
             let allowed = bound.allowance * due;
@@ -296,7 +307,14 @@ impl Ladder {
             self.place = Place::Bracket { at, again: true };
             return;
         } else if self.passed.is_some() {
-            self.failed = Some(at);
+            // What is late now and then is so at twice the rate no more often; load is.
+            let next = at.by(OCTAVE);
+            if self.failed.is_none() && !grows && next.per_second() < LAST {
+                self.failed = Some(at);
+                self.place = Place::Bracket { at: next, again: true };
+                return;
+            }
+            self.failed = self.failed.or(Some(at));
             return self.narrow();
         } else if grows {
             self.failed = Some(at);
@@ -358,6 +376,13 @@ impl Ladder {
             self.place = Place::Round { left };
             return;
         }
+        if self.is_far_below() {
+            // What failed twice did so by something rare.
+            self.visits.iter_mut().for_each(Vec::clear);
+            (self.passed, self.failed, self.round) = (Some(self.centre), None, 0);
+            self.place = Place::Bracket { at: self.centre.by(OCTAVE), again: false };
+            return;
+        }
         let at = self.centre.ln();
         for ((visits, curve), bound) in self.visits.iter().zip(&mut self.curves).zip(&self.bounds) {
             let root = if (curve.root - at).abs() < 0.3 { curve.root } else { at };
@@ -367,10 +392,13 @@ impl Ladder {
         let moved = (lowest - at).abs();
         let steps = ((lowest - at) * 100.0).round() as i32;
         self.centre = self.centre.by(steps.clamp(-MOVE_MAX, MOVE_MAX));
-        if self.round >= ROUNDS.0 {
+        let is_long = self.round >= ROUNDS_SHOWN && self.spent > SPENT_MAX;
+        if self.round >= ROUNDS.0 || is_long {
             let line = self.line(moved);
             let converged = line.as_ref().is_some_and(|line| line.converged);
-            if converged || self.round >= ROUNDS.1 {
+            let is_hopeless =
+                self.rounds_wanted() > HOPELESS && self.round >= ROUNDS.0 + ROUNDS.0 / 2;
+            if converged || is_hopeless || is_long || self.round >= ROUNDS.1 {
                 let between = Found::Between(self.passed, self.failed);
                 return self.end(line.map_or(between, Found::Line));
             }
@@ -462,7 +490,25 @@ impl Ladder {
         self.capacity
     }
 
-    /// What it will take, as it stands: no more rounds than needed at least, or one.
+    /// Whether the first round used up next to nothing of any limit.
+    fn is_far_below(&self) -> bool {
+        let used = |(visits, bound): (&Vec<Late>, &Allowed)| {
+            let (due, late) = visits.iter().fold((0.0, 0.0), |(d, l), v| (d + v.due, l + v.late));
+            late > FAR_BELOW * bound.allowance * due
+        };
+        self.round == 1 && !self.visits.iter().zip(&self.bounds).any(used)
+    }
+
+    /// Rounds until the interval is narrow enough, by how wide it is after those so far.
+    fn rounds_wanted(&self) -> f64 {
+        let line = self.line(0.0).filter(|line| line.rounds >= ROUNDS_SHOWN);
+        line.map_or(0.0, |line| {
+            let half = (line.high / line.low).ln() / 2.0;
+            f64::from(line.rounds) * (half / PRECISION).powi(2)
+        })
+    }
+
+    /// What it will take, as it stands.
     pub fn left(&self) -> Nanos {
         let each = |step: Step| step.time + step.ramp;
         let now = self.next().map_or(Nanos::ZERO, each);
@@ -475,8 +521,13 @@ impl Ladder {
                 times(8, now) + times(5 * ROUNDS.0, VISIT + RAMP) + capacity + self.hold
             }
             Place::Round { left } => {
-                let whole = ROUNDS.0.saturating_sub(self.round);
-                times(left.len() as u32, now) + rounds(whole) + capacity + self.hold
+                let wanted = match self.rounds_wanted() {
+                    wanted if wanted > HOPELESS => ROUNDS.0 + ROUNDS.0 / 2,
+                    wanted => (wanted.ceil() as u32).clamp(ROUNDS.0, ROUNDS.1),
+                };
+                let whole = rounds(wanted.saturating_sub(self.round));
+                let whole = whole.min(SPENT_MAX.saturating_sub(self.spent));
+                times(left.len() as u32, now) + whole + capacity + self.hold
             }
             Place::Capacity { .. } => times(4, now) + self.hold,
             Place::Hold(_) => now,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use explain::converged::not_converged;
 use explain::interval::CellInterval;
-use explain::view::{Counting, Counts, rate_of};
+use explain::view::{Counting, Counts, rate_of, whole};
 use explain::{Findings, Mark, View};
 use record::{
     CellRecord, OpRecord, Purpose, Reported, ReportedLatency, Run, StreamPlan, StreamRecord,
@@ -452,7 +452,7 @@ impl<'a> StreamOfCell<'a> {
         let has_data = records.iter().any(|(_, ops)| ops.iter().any(|op| is_data(&op.op)));
         let mut figures = Figures::over(visits);
         for (visit, ops) in records {
-            for op in ops.iter().filter(|op| !has_data || is_data(&op.op)) {
+            for op in whole(ops).filter(|op| !has_data || is_data(&op.op)) {
                 if self.counts.takes(&op.op) {
                     figures.add(op, visit, Some(self.plan));
                 } else if self.counts.has_pairs() {
@@ -475,6 +475,11 @@ impl<'a> StreamOfCell<'a> {
             }
         }
         figures
+    }
+
+    /// Whether its operations are commits.
+    pub fn commits(&self) -> bool {
+        self.plan.op == "commit" || self.op_names().contains(&"commit")
     }
 
     /// Names of the operations met, in the order first met.

@@ -180,6 +180,7 @@ fn over_all(suite: &Suite, op: Operation, block: Bytes, volume: Bytes) -> Stream
         duty: None,
         direct: false,
         write_through: WriteThrough::No,
+        commit_writes: 1,
         backend: Backend::Auto,
         stop: Stop {
             ramp: Nanos::ZERO,

@@ -12,6 +12,9 @@ use crate::source::{Located, out_of_range};
 /// What all sessions together may write at once.
 const GROUP_MAX: Bytes = Bytes::mib(64);
 
+/// No write is shorter.
+const SECTOR: u64 = 512;
+
 /// What `sync = "fdatasync"` is.
 const EACH: SyncPolicy = SyncPolicy {
     op: Operation::Fdatasync,
@@ -55,7 +58,13 @@ pub(crate) fn check(stream: &Stream, place: impl Fn(&str) -> At) -> Located<()> 
     if stream.stop.last == Last::Short || stream.stop.until == Until::FirstWorker {
         return refused("operation", "commits of one length, and no other end than the stream's");
     }
-    let group = stream.block_size_max();
+    let block = stream.mix.block_size_max();
+    let writes = u64::from(stream.commit_writes);
+    if writes == 0 || !block.get().is_multiple_of(writes * SECTOR) {
+        let wanted = "a number of writes of whole 512 bytes, each as long as the others";
+        return refused("commit_writes", wanted);
+    }
+    let group = Bytes::new(block.get().saturating_mul(stream.queue_depth.into()));
     let longest = GROUP_MAX.min(stream.region.length);
     if group > longest {
         let wanted = format!("at most {} for all sessions", longest.exact());

@@ -15,7 +15,7 @@ use crate::stream::moves_range;
 use units::Nanos;
 
 /// Fields that may change nothing.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "access",
     "random_share",
     "operation",
@@ -33,6 +33,7 @@ const FIELDS: [&str; 17] = [
     "queue_depth",
     "burst",
     "write_through",
+    "commit_writes",
 ];
 
 /// Why a field changes nothing, and what to do instead.
@@ -101,6 +102,9 @@ pub(crate) fn idle(field: &str, raw: &RawStream, stream: &Stream) -> Option<Idle
         "burst" if matches!(stream.pacing, Pacing::Closed { think: Nanos::ZERO, .. }) => {
             because("there is no pause after it", "set `think` too, or leave it out")
         }
+        "commit_writes" if !stream.commits() => {
+            because("nothing is committed", "leave it out, or set `operation=commit` too")
+        }
         "write_through" if !stream.modifies() => {
             because("nothing is written", "leave it out, or set `operation=write` too")
         }
@@ -125,7 +129,7 @@ fn is_off(field: &str, node: &Node) -> bool {
         (Value::String(word), "choice") => word == "dice",
         (Value::String(word), "write_through") => word == "no",
         (Value::String(word), field) => raw::unset_word(field) == Some(word),
-        (Value::Integer(n), "queue_depth" | "burst") => *n == 1,
+        (Value::Integer(n), "queue_depth" | "burst" | "commit_writes") => *n == 1,
         _ => false,
     }
 }

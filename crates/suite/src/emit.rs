@@ -11,7 +11,7 @@ use crate::source::{Located, SuiteSource, check_length};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
 /// the same values; the law that resolved text means the same holds the two together.
-const STREAM_DEFAULTS: [(&str, &str); 27] = [
+const STREAM_DEFAULTS: [(&str, &str); 28] = [
     ("access", r#"{ kind = "uniform" }"#),
     ("operation", r#""read""#),
     ("copy_to", r#""none""#),
@@ -31,6 +31,7 @@ const STREAM_DEFAULTS: [(&str, &str); 27] = [
     ("duty", r#""none""#),
     ("direct", "true"),
     ("write_through", r#""no""#),
+    ("commit_writes", "1"),
     ("backend", r#""auto""#),
     ("ramp", r#""0s""#),
     ("time", r#""none""#),

@@ -341,6 +341,8 @@ pub struct Stream {
     pub direct: bool,
     /// Open flags for synchronous writes.
     pub write_through: WriteThrough,
+    /// Writes in a commit, one after the other; 1 of other streams.
+    pub commit_writes: u32,
     /// Which back end to use.
     pub backend: Backend,
     /// When the stream ends.

@@ -291,6 +291,10 @@ pub(crate) struct RawStream {
     /// "data-and-meta" (O_SYNC).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_through: Option<WriteThrough>,
+    /// Requests that a commit is written in, one after the other. 1 if left out: all who share a
+    /// flush are written at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_writes: Option<u32>,
     /// Back end. "auto" if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,

@@ -98,6 +98,7 @@ pub(crate) fn stream(
         duty: fields.duty()?,
         direct,
         write_through: raw.write_through.unwrap_or(WriteThrough::No),
+        commit_writes: raw.commit_writes.unwrap_or(1),
         backend,
         stop,
         start_file,

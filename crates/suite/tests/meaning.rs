@@ -603,6 +603,9 @@ fn every_settable_field_can_be_set() {
         // What changes nothing alone is refused alone.
         let company = match set.split('=').next() {
             Some("burst") => "time = 1\nthink = 1",
+            Some("commit_writes") => {
+                "time = 1\noperation = \"commit\"\naccess = \"sequential\"\nsync = \"fsync\""
+            }
             Some("choice") => "time = 1\nread_share = 0.7",
             Some("sync" | "write_through") => "time = 1\noperation = \"write\"",
             Some("copy_to") => {

@@ -295,6 +295,7 @@ fn visit(block: Bytes, in_flight: u32, seed: u64) -> Visit {
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
         duty: None,
         direct: false,
+        commit_writes: 1,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
         stop: Stop {

@@ -288,6 +288,7 @@ fn stream(threads: u32, pacing: Pacing, ramp: Nanos, time: Nanos) -> Stream {
         pacing,
         duty: None,
         direct: true,
+        commit_writes: 1,
         write_through: WriteThrough::No,
         backend: Backend::Auto,
         stop: Stop {

@@ -66,13 +66,14 @@ function held(
     const first = cells[0];
     const overall =
       ratio !== null && first
-        ? { name: 'all cells', ratio, low, high, verdict, cell: first }
+        ? { name: told.overall_of ?? 'all cells', ratio, low, high, verdict, cell: first }
         : null;
     return { overall, cells: found, known: true };
   }
   const found = cells.flatMap((cell): Held[] => {
     const other = model.grid(base).find((one) => one.name === cell.name);
     if (!other || !cell.iops || !other.iops) return [];
+    if (model.isCached(cell) || model.isCached(other)) return [];
     const end = (a: number | null, b: number | null) =>
       a === null || b === null || b <= 0 ? null : a / b;
     return [
@@ -328,12 +329,21 @@ function draw(context: Context): Drawing {
   };
   const found = page.runs.flatMap((run, at) => {
     const one = baseOf(context, run);
-    return one ? [{ run, at, base: one.base, ...held(run, one.base, one.told) }] : [];
+    return one
+      ? [{ run, at, base: one.base, told: one.told, ...held(run, one.base, one.told) }]
+      : [];
   });
   const panels: Panel[] = [];
   for (const [base, own] of model.by(found, (one) => one.base)) {
-    const over = own.flatMap(({ run, overall }) =>
-      overall ? [{ ...overall, name: model.runName(page, run) }] : [],
+    const over = own.flatMap(({ run, overall, told }) =>
+      overall
+        ? [
+            {
+              ...overall,
+              name: [model.runName(page, run), told?.overall_of].filter(Boolean).join(' · '),
+            },
+          ]
+        : [],
     );
     if (over.length === 0) continue;
     const title = `All cells together, against ${model.runName(page, base)}`;

@@ -9,6 +9,7 @@ import type { Figure } from './figure';
 import { heat } from './heat';
 import { latencies } from './latencies';
 import { levels } from './levels';
+import { line } from './line';
 import { load } from './load';
 import { order } from './order';
 import { roofline } from './roofline';
@@ -18,6 +19,7 @@ import { stack } from './stack';
 import { rounds, written } from './steady';
 
 export const FIGURES: Figure[] = [
+  line,
   size,
   heat,
   scaling,

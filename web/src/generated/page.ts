@@ -67,6 +67,27 @@ export type Source = "host" | "device" | "above-block-layer" | "unknown";
  */
 export type Tier = "hiccup" | "stall" | "freeze";
 /**
+ * What a number is in.
+ */
+export type Quantity =
+  | "iops"
+  | "bytes-per-second"
+  | "bytes"
+  | "seconds"
+  | "share"
+  | "reach"
+  | "ratio"
+  | "change"
+  | "times"
+  | "chance"
+  | "exponent"
+  | "plain";
+/**
+ * What is known of a load line.
+ */
+export type Standing =
+  "line" | "not-converged" | "none" | "above" | "between" | "carried" | "not-carried" | "cannot-tell";
+/**
  * What a layer is.
  */
 export type What =
@@ -132,22 +153,6 @@ export type Question =
  */
 export type Severity = "good" | "unknown" | "info" | "warning" | "failure";
 /**
- * What a number is in.
- */
-export type Quantity =
-  | "iops"
-  | "bytes-per-second"
-  | "bytes"
-  | "seconds"
-  | "share"
-  | "reach"
-  | "ratio"
-  | "change"
-  | "times"
-  | "chance"
-  | "exponent"
-  | "plain";
-/**
  * What may be said.
  */
 export type Verdict3 = "different" | "same" | "inconclusive";
@@ -208,6 +213,10 @@ export interface PageAgainst {
    */
   headline: string;
   overall: Held;
+  /**
+   * That stream, where streams are unlike.
+   */
+  overall_of: string | null;
   /**
    * The one it is held against.
    */
@@ -309,6 +318,10 @@ export interface PageRun {
    * empty in this document, and sizes and the seed 0.
    */
   imported: Imported | null;
+  /**
+   * Of a run that looked for a load line.
+   */
+  line: PageLine | null;
   machine: Machine;
   /**
    * Its place in a list of suites; null if it was not played as part of one.
@@ -803,10 +816,6 @@ export interface PageCell {
    */
   caches: string[];
   /**
-   * Whole commits, where another tool told those and not what they are made of.
-   */
-  commit: PageCommit | null;
-  /**
    * Its place on the grid's axes.
    */
   coordinates: Coordinate[];
@@ -903,50 +912,6 @@ export interface PageCell {
   visits: PageVisit[];
 }
 /**
- * Commits of one or more writes, each with what makes it durable.
- */
-export interface PageCommit {
-  latency_ns: Latency;
-  /**
-   * Writes in a commit.
-   */
-  writes: number;
-}
-/**
- * Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
- * above them; mean and max are exact. In imported runs all are as the tool printed them.
- */
-export interface Latency {
-  /**
-   * Exact longest.
-   */
-  max: number | null;
-  /**
-   * Exact mean.
-   */
-  mean: number | null;
-  /**
-   * Exact shortest.
-   */
-  min: number | null;
-  /**
-   * Median.
-   */
-  p50: number | null;
-  /**
-   * 90 % did not take longer.
-   */
-  p90: number | null;
-  /**
-   * 99 % did not take longer.
-   */
-  p99: number | null;
-  /**
-   * 99.9 % did not take longer.
-   */
-  p999: number | null;
-}
-/**
  * A cell's place on an axis of its grid.
  */
 export interface Coordinate {
@@ -989,6 +954,40 @@ export interface PageFlush {
    * Completed; null where another tool did not count.
    */
   requests: number | null;
+}
+/**
+ * Latency in ns. Percentiles are at most 0.4 % off and null unless at least ten values lie
+ * above them; mean and max are exact. In imported runs all are as the tool printed them.
+ */
+export interface Latency {
+  /**
+   * Exact longest.
+   */
+  max: number | null;
+  /**
+   * Exact mean.
+   */
+  mean: number | null;
+  /**
+   * Exact shortest.
+   */
+  min: number | null;
+  /**
+   * Median.
+   */
+  p50: number | null;
+  /**
+   * 90 % did not take longer.
+   */
+  p90: number | null;
+  /**
+   * 99 % did not take longer.
+   */
+  p99: number | null;
+  /**
+   * 99.9 % did not take longer.
+   */
+  p999: number | null;
 }
 /**
  * A reason to look twice.
@@ -1301,6 +1300,92 @@ export interface Setting2 {
    * As it prints it.
    */
   value: string;
+}
+/**
+ * A load line, and what it was found from.
+ */
+export interface PageLine {
+  /**
+   * A backlog grows from between these.
+   */
+  capacity: Number | null;
+  /**
+   * The level, as `--level` takes it.
+   */
+  level: string;
+  /**
+   * Each limit.
+   */
+  limits: LimitLine[];
+  /**
+   * Transactions per second at which the level breaks; null where that is not known.
+   */
+  rate: Number | null;
+  /**
+   * What was seen at each rate, rising.
+   */
+  rates: RatePoint[];
+  standing: Standing;
+}
+/**
+ * A number, perhaps with an interval.
+ */
+export interface Number {
+  /**
+   * The upper end.
+   */
+  high?: number | null;
+  /**
+   * The lower end of its interval.
+   */
+  low?: number | null;
+  unit: Quantity;
+  /**
+   * In the unit's base: seconds, bytes, 1 for a share of all.
+   */
+  value: number;
+}
+/**
+ * A limit, and its own line.
+ */
+export interface LimitLine {
+  /**
+   * Its own line; null where it is too far above the others' to be known.
+   */
+  line: Number | null;
+  /**
+   * `99.0` for p99.
+   */
+  percent: number;
+  /**
+   * The stream.
+   */
+  stream: string;
+  /**
+   * The time that so many may not exceed.
+   */
+  within_ns: number;
+}
+/**
+ * What was seen at one rate, in visits without a freeze where there are any.
+ */
+export interface RatePoint {
+  /**
+   * Late share of each limit, of `limits`.
+   */
+  late_shares: number[];
+  /**
+   * Transactions per second that were offered.
+   */
+  load: number;
+  /**
+   * 99th percentile of each limit's stream in ns, of `limits`; null with fewer than a hundred.
+   */
+  p99_ns: (number | null)[];
+  /**
+   * Visits.
+   */
+  visits: number;
 }
 /**
  * Where a run ran.
@@ -2443,24 +2528,6 @@ export interface PlaceFigure {
    * What it is a rate of: `commits/s by 16 sessions`.
    */
   what: string;
-}
-/**
- * A number, perhaps with an interval.
- */
-export interface Number {
-  /**
-   * The upper end.
-   */
-  high?: number | null;
-  /**
-   * The lower end of its interval.
-   */
-  low?: number | null;
-  unit: Quantity;
-  /**
-   * In the unit's base: seconds, bytes, 1 for a share of all.
-   */
-  value: number;
 }
 /**
  * A figure of the chosen place by that of another.

@@ -12,14 +12,14 @@ use report::Columns;
 use runner::{Event, LineGoal, Order, TargetName, Watcher};
 use store::Store;
 use suite::Level;
-use units::{Bytes, Nanos};
+use units::Nanos;
 
 use crate::args::Common;
 use crate::commands::run;
-use crate::commands::which::{Database, refuse_unfit};
+use crate::commands::which::refuse_unfit;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
+use crate::options::{Database, PlaceOptions, SuiteOptions};
 use crate::order;
 use crate::output::{Output, json};
 use crate::signals::SignalWatch;
@@ -50,7 +50,7 @@ const PIECES_MIN: u64 = 10;
 /// was due. The answer is the *load line* with its 95 % interval, what breaks first, the rate from
 /// which a backlog grows, and whether the low end of the line holds for a minute.
 ///
-/// Takes about four minutes after the file is filled. In a directory a file is made for that and
+/// Takes three to eight minutes after the file is filled, longer where others use the device. In a directory a file is made for that and
 /// removed afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -70,30 +70,8 @@ pub struct LineArgs {
     /// How long the low end of the line is held, 0s for not at all
     #[arg(long, value_name = "TIME", default_value = "60s")]
     hold: Nanos,
-    /// Whose pages and flush: postgres (8 KiB, fdatasync), innodb (16 KiB, fsync) or sqlite (4 KiB,
-    /// fdatasync, one writer at a time)
-    #[arg(long = "for", value_name = "DATABASE", value_enum, default_value_t = Database::Postgres)]
-    #[arg(hide_possible_values = true)]
-    database: Database,
-    /// Size of the file on the place
-    #[arg(long, value_name = "SIZE")]
-    size: Option<Bytes>,
-    /// Where all randomness comes from; drawn and stored if not given
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Say what would be read, written, made and removed, and stop
-    #[arg(long, conflicts_with = "json")]
-    dry_run: bool,
-    /// Print one JSON document (plimsoll.line/1)
-    #[arg(long)]
-    json: bool,
-    /// No progress and no notes on stderr; errors still are
-    #[arg(long, short)]
-    quiet: bool,
     #[command(flatten)]
-    consent: ConsentOptions,
-    #[command(flatten)]
-    manner: MannerOptions,
+    of: PlaceOptions,
 }
 
 fn load(text: &str) -> Result<Load, String> {
@@ -102,7 +80,7 @@ fn load(text: &str) -> Result<Load, String> {
 }
 
 pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
-    let output = &output.quiet(args.quiet);
+    let output = &output.quiet(args.of.quiet);
     refuse_unfit(&args.place)?;
     let goal = match args.at {
         None => LineGoal::Line(args.hold),
@@ -112,12 +90,12 @@ pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCod
         }
         Some(load) => LineGoal::Hold(load, args.hold),
     };
-    let mut set = args.database.set(["reads", "writes"], ["commits"]);
-    if args.database == Database::Sqlite {
+    let mut set = args.of.database.set(["reads", "writes"], ["commits"]);
+    if args.of.database == Database::Sqlite {
         set.push(("commits.queue_depth".to_owned(), "1"));
     }
     let set = set.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let options = SuiteOptions { set, size: args.size, ..SuiteOptions::default() };
+    let options = SuiteOptions { set, size: args.of.size, ..SuiteOptions::default() };
     let mut source = order::suite(OsStr::new(SUITE), &options)?;
     if let Some(level) = &args.level {
         source.set_level(level)?;
@@ -126,14 +104,14 @@ pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCod
     let prepared = runner::prepare(&Order {
         source,
         targets: vec![TargetName::parse(OsStr::new(&args.place))?],
-        seed: args.seed,
-        size_given: args.size.is_some(),
-        settings: order::settings(&args.consent, &args.manner, store_path.clone()),
+        seed: args.of.seed,
+        size_given: args.of.size.is_some(),
+        settings: order::settings(&args.of.consent, &args.of.manner, store_path.clone()),
     })?;
-    if args.dry_run {
+    if args.of.dry_run {
         let lines = prepared.describe_effects().into_iter();
         let lines = lines.map(|line| report::plain(&line) + "\n").collect::<String>();
-        let time = "Takes three to eight minutes and the time to write the file first.\n";
+        let time = "Takes three to eight minutes, and the time to write the file first.\n";
         output.print(&(lines + time))?;
         return Ok(ExitCode::Ok);
     }
@@ -147,7 +125,7 @@ pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCod
         let message = format!("run {} ended before its first rate was played", outcome.run);
         return Err(Failure::new(run::code(&outcome, signals.code()), message));
     };
-    output.print(&if args.json { json(&found)? } else { text(&found) })?;
+    output.print(&if args.of.json { json(&found)? } else { text(&found) })?;
     let id = &outcome.run;
     output.note(&format!("stored as {id}: `plimsoll explain {id}` says it again"));
     Ok(match (outcome.state, found.standing) {

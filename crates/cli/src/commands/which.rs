@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use explain::compare::Terms;
 use explain::view::View;
 use explain::which::{PlaceFigure, PlaceFigures, PlaceRatio, SUITE, Which, which as decide};
 use record::Run;
 use report::Columns;
 use runner::TargetName;
-use units::{Bytes, Nanos};
+use units::Nanos;
 
 use crate::args::Common;
 use crate::commands::calibrate;
@@ -17,7 +17,7 @@ use crate::commands::compare::CompareArgs;
 use crate::commands::live::{self, LiveArgs, NamedSide, SideFile};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::options::{ConsentOptions, MannerOptions, Share};
+use crate::options::{Database, PlaceOptions, Share};
 use crate::order;
 use crate::output::{Output, json};
 
@@ -26,11 +26,11 @@ Examples:
   plimsoll which /ssd /san              # two directories: which of them for a database
   plimsoll which /ssd                   # what one place carries
   plimsoll which /ssd /san --for innodb # pages of 16 KiB, fsync
-  plimsoll which /ssd /san --minutes 10 # surer
+  plimsoll which /ssd /san --minutes 10 # surer, and more figures
   plimsoll which /dev/sdb --destroy /dev/sdb   # an empty device";
 
-/// Cells of that suite, each visited once on every side in each block.
-const CELLS: f64 = 4.0;
+/// From so many minutes on all is played that the suite has.
+const MINUTES_ALL: u64 = 5;
 const BLOCKS: u32 = 10;
 /// Of each visit, before its measured part.
 const RAMP_S: f64 = 0.3;
@@ -54,69 +54,17 @@ pub struct WhichArgs {
     /// Directories, files, devices or simulated devices (`model:FILE`)
     #[arg(required = true, value_name = "PLACE")]
     places: Vec<String>,
-    /// Whose pages and flush: postgres (8 KiB, fdatasync), innodb (16 KiB, fsync) or sqlite (4 KiB,
-    /// fdatasync, one writer at a time)
-    #[arg(long = "for", value_name = "DATABASE", value_enum, default_value_t = Database::Postgres)]
-    #[arg(hide_possible_values = true)]
-    database: Database,
     /// How long to measure in all, without the time to fill files
+    ///
+    /// From 5 on also commits by 8 and 64 sessions, page reads 128 deep, and a scan.
     #[arg(long, value_name = "N", default_value_t = 2)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
-    /// Size of the file on each place
-    #[arg(long, value_name = "SIZE")]
-    size: Option<Bytes>,
     /// Differences up to this count as none
     #[arg(long, value_name = "SHARE", default_value = "10%", allow_hyphen_values = true)]
     margin: Share,
-    /// Where all randomness comes from; drawn and stored if not given
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Say what would be read, written, made and removed, and stop
-    #[arg(long, conflicts_with = "json")]
-    dry_run: bool,
-    /// Print one JSON document (plimsoll.which/1)
-    #[arg(long)]
-    json: bool,
-    /// No progress and no notes on stderr; errors still are
-    #[arg(long, short)]
-    quiet: bool,
     #[command(flatten)]
-    consent: ConsentOptions,
-    #[command(flatten)]
-    manner: MannerOptions,
-}
-
-/// Whose pages and flushes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Database {
-    /// PostgreSQL on Linux as it comes.
-    Postgres,
-    /// MySQL and MariaDB as they come.
-    Innodb,
-    /// SQLite in WAL mode, flushed at each commit (synchronous=FULL): one writer at a time.
-    Sqlite,
-}
-
-impl Database {
-    /// What is to be set in a suite, as keys and values.
-    ///
-    /// * `pages`: streams of pages; `commits`: streams of commits.
-    pub fn set<'a>(
-        self,
-        pages: impl IntoIterator<Item = &'a str>,
-        commits: impl IntoIterator<Item = &'a str>,
-    ) -> Vec<(String, &'static str)> {
-        // What stands in SQLite's log is whole pages.
-        let (page, key, value) = match self {
-            Self::Postgres => return Vec::new(),
-            Self::Innodb => ("16KiB", "sync", "fsync"),
-            Self::Sqlite => ("4KiB", "block_size", "4KiB"),
-        };
-        let pages = pages.into_iter().map(|name| (format!("{name}.block_size"), page));
-        let commits = commits.into_iter().map(|name| (format!("{name}.{key}"), value));
-        pages.chain(commits).collect()
-    }
+    of: PlaceOptions,
 }
 
 pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
@@ -133,7 +81,7 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
     for place in &args.places {
         refuse_unfit(place)?;
     }
-    let output = &output.quiet(args.quiet);
+    let output = &output.quiet(args.of.quiet);
     let sides: Vec<NamedSide> =
         args.places.iter().map(|place| (place.clone(), args.side(place))).collect();
     let told = args.as_comparison();
@@ -147,7 +95,7 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
     let floor = calibrate::floor_of(&store, &runs, output)?;
     let terms = Terms { margin: args.margin.0, floor, confidence: 0.95 };
     let found = decide(&views, &terms, args.minutes);
-    output.print(&if args.json { json(&found)? } else { text(&found) })?;
+    output.print(&if args.of.json { json(&found)? } else { text(&found) })?;
     let more = match ids.as_slice() {
         [only] => format!("`plimsoll table {only}`"),
         _ => format!("`plimsoll compare {} --cells`", ids.join(" ")),
@@ -233,25 +181,39 @@ impl WhichArgs {
     /// What is played on a place.
     fn side(&self, place: &str) -> SideFile {
         let of_all = self.minutes as f64 * 60.0;
-        let each = of_all / (f64::from(BLOCKS) * CELLS * self.places.len() as f64) - RAMP_S;
-        let time = Nanos::from_secs_f64(each.max(VISIT_S_MIN));
-        let set = match self.database {
-            // No other session may write meanwhile.
-            Database::Sqlite => {
-                let streams = r#"["commit","reads",["commit","reads","checkpoint"]]"#;
-                let mut set = self.database.set(["reads", "checkpoint"], ["commit"]);
-                set.push(("streams".to_owned(), streams));
-                set
-            }
-            one => one.set(["reads", "checkpoint"], ["commit", "commits"]),
-        };
+        let is_all = self.minutes >= MINUTES_ALL;
+        // Of SQLite no other session may write meanwhile.
+        let is_one = self.of.database == Database::Sqlite;
+        let commits = if is_one { "commit" } else { "commits" };
+        let mut cells = vec!["commit", "reads"];
+        if !is_one {
+            cells.push("commits");
+        }
+        if is_all {
+            cells.extend(["reads-deep", "scan"]);
+        }
+        if is_all && !is_one {
+            cells.extend(["commits-8", "commits-64"]);
+        }
+        let visits = f64::from(BLOCKS) * (cells.len() + 1) as f64 * self.places.len() as f64;
+        let time = Nanos::from_secs_f64((of_all / visits - RAMP_S).max(VISIT_S_MIN));
+        let pages = ["reads", "checkpoint"].into_iter().chain(is_all.then_some("reads-deep"));
+        let logs = cells.iter().copied().filter(|name| name.starts_with("commit"));
+        let set = self.of.database.set(pages, logs);
+        let streams: Vec<String> = cells.iter().map(|name| format!("\"{name}\"")).collect();
+        let together = format!("[\"{commits}\",\"reads\",\"checkpoint\"]");
+        let streams = ("streams".to_owned(), format!("[{},{together}]", streams.join(",")));
         let value = |text: &str| toml::Value::String(text.to_owned());
         SideFile {
             suite: SUITE.to_owned(),
             target: place.to_owned(),
-            size: self.size.map(|size| size.exact()),
+            size: self.of.size.map(|size| size.exact()),
             time: Some(time.exact()),
-            set: set.iter().map(|(key, text)| (key.clone(), value(text))).collect(),
+            set: set
+                .iter()
+                .map(|(key, text)| (key.clone(), value(text)))
+                .chain([(streams.0, value(&streams.1))])
+                .collect(),
             ..SideFile::default()
         }
     }
@@ -264,7 +226,7 @@ impl WhichArgs {
             confidence: Share(0.95),
             group: false,
             cells: false,
-            json: self.json,
+            json: self.of.json,
             format: None,
             exit_code: None,
             live: LiveArgs {
@@ -272,11 +234,11 @@ impl WhichArgs {
                 blocks: Some(BLOCKS),
                 // The places are compared with each other, and two minutes are short.
                 aa_every: Some(0),
-                seed: self.seed,
-                dry_run: self.dry_run,
-                quiet: self.quiet,
-                consent: self.consent.clone(),
-                manner: self.manner.clone(),
+                seed: self.of.seed,
+                dry_run: self.of.dry_run,
+                quiet: self.of.quiet,
+                consent: self.of.consent.clone(),
+                manner: self.of.manner.clone(),
             },
         }
     }

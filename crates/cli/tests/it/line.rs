@@ -64,6 +64,27 @@ fn reads_that_break_first_are_named() {
 }
 
 #[test]
+fn freezes_are_told_apart_from_the_line() {
+    let world = World::new();
+    let place = place(&world, 20_000);
+    let text = std::fs::read_to_string(world.path("log-20000")).unwrap().replace("20ms", "500us");
+    std::fs::write(world.path("log-20000"), &text).unwrap();
+    let calm = json(&world, &words(&place, "reads p99<2ms", &["--json", "--hold", "0s"]));
+    let freezes = "[model.random_freezes]\nper_hour = 600\nlength = \"300ms\"\n";
+    std::fs::write(world.path("log-20000"), text + freezes).unwrap();
+    let found = json(&world, &words(&place, "reads p99<2ms", &["--json", "--hold", "0s"]));
+    assert_eq!((&calm["standing"], &calm["freezes"]), (&"line".into(), &Value::Null));
+    // About one in 6 s: at no rate, and yet between them the line is what it was.
+    assert_eq!(found["standing"], "none", "{found:#}");
+    let share = &found["freezes"]["late"];
+    assert!(share["low"].as_f64().unwrap() > 0.01, "{share}");
+    let rate = |of: &Value| of["line"]["value"].as_f64().unwrap();
+    assert!((rate(&found) / rate(&calm) - 1.0).abs() < 0.03, "{} {}", rate(&found), rate(&calm));
+    let code = &found["answer"]["findings"][0]["code"];
+    assert_eq!(code, "line-frozen");
+}
+
+#[test]
 fn a_rate_is_carried_or_not_or_cannot_be_told() {
     let world = World::new();
     let place = place(&world, 2000);

@@ -20,6 +20,28 @@ fn which(world: &World, places: &[&str]) -> Value {
     serde_json::from_str(&world.ok(&words).out).unwrap()
 }
 
+#[test]
+fn five_minutes_add_sessions_deep_reads_and_a_scan() {
+    let world = World::new();
+    let place = place(&world, "one", 500, 100);
+    let words = ["which", "--json", "-q", "--seed", "11", "--minutes", "5", &place];
+    let found: Value = serde_json::from_str(&world.ok(&words).out).unwrap();
+    let figures = found["places"][0]["figures"].as_array().unwrap();
+    let of = |what: &str| {
+        let one = figures.iter().find(|figure| figure["what"] == what);
+        one.unwrap_or_else(|| panic!("no {what}: {found:#}"))["rate"]["value"].as_f64().unwrap()
+    };
+    // Half of the sessions share a flush of 0.5 ms and its write.
+    for (sessions, what) in [(8.0, "commits/s by 8 sessions"), (64.0, "commits/s by 64 sessions")] {
+        let wanted = sessions / 2.0 / 520e-6;
+        assert!((of(what) / wanted - 1.0).abs() < 0.1, "{what}: {}", of(what));
+    }
+    assert_eq!(figures[0]["what"], "commits/s by 16 sessions");
+    assert!(of("page reads/s 128 deep") > 1e6);
+    // Four of 1 MiB at a time, 0.1 ms each.
+    assert!((of("scan") / (4.0 * 1_048_576.0 / 100e-6) - 1.0).abs() < 0.1, "{}", of("scan"));
+}
+
 fn codes(found: &Value) -> Vec<&str> {
     let findings = found["answer"]["findings"].as_array().unwrap();
     findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect()

@@ -59,6 +59,24 @@ fn half_of_the_sessions_share_a_flush_and_each_waits_for_two() {
 }
 
 #[test]
+fn a_commit_of_two_writes_is_two_and_a_flush() {
+    let mut v = log(1, Nanos::millis(20));
+    v.streams[0].mix.classes[0].block_size = Bytes::kib(16);
+    v.streams[0].align = Bytes::kib(16);
+    v.streams[0].commit_writes = 2;
+    let mut device = slow_to_flush(&v);
+    let played = play(&v, &mut device);
+    for commit in device.log.chunks_exact(3) {
+        let [first, second, flush] = commit else { unreachable!() };
+        let end = first.request.offset.get() + u64::from(first.request.length);
+        assert_eq!((first.request.op, second.request.op), (Op::Write, Op::Write));
+        assert_eq!((end, flush.request.op), (second.request.offset.get(), Op::Fdatasync));
+    }
+    let (commits, flushes) = (played.requests(Op::Commit), played.requests(Op::Fdatasync));
+    assert_eq!((commits, played.requests(Op::Write).abs_diff(2 * commits) < 3), (flushes, true));
+}
+
+#[test]
 fn a_group_is_one_write_of_whole_pages_and_the_last_is_written_again() {
     const PAGE: u64 = 8192;
     let mut v = log(6, Nanos::millis(100));

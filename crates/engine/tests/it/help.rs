@@ -30,6 +30,7 @@ pub fn stream() -> Stream {
         threads: 1,
         queue_depth: 1,
         pacing: Pacing::Closed { think: Nanos::ZERO, burst: 1 },
+        commit_writes: 1,
         duty: None,
         direct: false,
         write_through: WriteThrough::No,

@@ -121,10 +121,7 @@ pub(crate) fn percentile(row: &CellView<'_>, percentile: f64) -> Option<Number> 
 fn speeds(side: &CellView<'_>, percentile: f64) -> BTreeMap<u32, f64> {
     let of = |visit: &VisitView<'_>| {
         let mut all = LatencyHistogram::new();
-        // Writes of a commit are parts of it.
-        let commits = visit.counted().any(|op| op.op == "commit");
-        let ops = visit.counted().filter(|op| !commits || op.op == "commit");
-        ops.for_each(|op| all.merge(&op.latency));
+        visit.counted().for_each(|op| all.merge(&op.latency));
         let time = all.quantile_with(percentile / 100.0, ABOVE_MIN)?;
         (time.get() > 0).then(|| -(time.get() as f64).ln())
     };

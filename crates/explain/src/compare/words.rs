@@ -2,10 +2,12 @@
 
 use super::{
     Against, CellComparison, Comparison, Design, Direction, Doubt, Floor, LevelChange, MarginFrom,
-    Method, Outcome, Ratio, Stalls, Verdict,
+    Method, Outcome, Ratio, Stalls, StreamComparison, Verdict,
 };
 use crate::words::{self, count, iops, list, percent, seconds};
 
+/// Streams that a sentence names beside the one that decides.
+const STREAMS_MAX: usize = 4;
 /// Cells that a sentence names one by one.
 const NAMED_MAX: usize = 5;
 /// Up to this a share is as good as a ratio, down and up: 1/1.1 is 0.91.
@@ -288,9 +290,41 @@ impl Against {
                  nothing smaller is claimed."
             );
         }
+        if let Some(told) = self.by_stream() {
+            return told;
+        }
         let over = format!("over {}", self.rows_told());
         let of_whole = verdict(&self.overall, "A", label, &over);
         self.beside_the_whole(&over).unwrap_or(of_whole)
+    }
+
+    /// The verdict where streams are unlike, the stream that decides first.
+    fn by_stream(&self) -> Option<String> {
+        let (first, rest) = self.streams.split_first()?;
+        let of = |one: &StreamComparison| {
+            let StreamComparison { stream, cells, outcome } = one;
+            let way = match (outcome.verdict, outcome.direction) {
+                (Verdict::Different, Some(Direction::Faster)) => "faster",
+                (Verdict::Different, Some(Direction::Slower)) => "slower",
+                (Verdict::Different, None) => "different",
+                (Verdict::Same, _) => "the same",
+                (Verdict::Inconclusive, _) => "open",
+            };
+            let over = match cells {
+                1 => String::new(),
+                _ => format!(" over {}", count(u64::from(*cells), "cell")),
+            };
+            format!("`{stream}` is {way}, {}{over}", outcome.ratio_told())
+        };
+        let verdict = match self.verdict {
+            Verdict::Different => "Different",
+            Verdict::Same => "Same",
+            Verdict::Inconclusive => "Inconclusive",
+        };
+        let rest: Vec<String> = rest.iter().map(of).collect();
+        let rest = words::some(&rest, STREAMS_MAX);
+        let label = &self.label;
+        Some(format!("{verdict} by stream: of {label}, {}; {rest}.", of(first)))
     }
 
     /// The verdict where cells differ and the ratio over all does not say so: cells of which many

@@ -1,17 +1,27 @@
 //! What visits at a load say of a service level: requests that were due, and late ones among them.
 
-use plan::ladder::{Allowed, Ladder, Load, PIECE, Seen};
-use record::{CellRecord, OpRecord, Run, Series, StreamRecord, VisitEnd, VisitRecord};
+use plan::ladder::{Allowed, Ladder, Load, PIECE, Seen, Step, StepOf};
+use record::{CellRecord, OpRecord, Run, Series, SeriesRow, StreamRecord, VisitEnd, VisitRecord};
 use stats::LatencyHistogram;
 use stats::histogram::{bucket_bounds, bucket_of};
 use suite::Limit;
 use suite::model::{Operation, Pacing, Suite};
 use units::Nanos;
 
+use crate::view::whole;
+
 /// The axis of cells that were played at a load.
 pub const LOAD: &str = "load";
 /// The phase of the visit that holds one.
 pub const HOLD: &str = "hold";
+/// The grain of the map of completions.
+const MILLISECOND: u64 = 1_000_000;
+/// Random arrivals leave one gap in ten million longer than so many mean ones.
+const CHANCE_GAPS: u64 = 16;
+/// So many visits in a row are made again; the next one counts, whatever froze.
+const FROZEN_MAX: u32 = 3;
+/// Where latency falls to so little of it while the load stays, something before made it high.
+const WORKED_OFF: f64 = 0.7;
 /// Fine buckets in a bucket of a series.
 const FOLD: usize = 16;
 
@@ -102,6 +112,11 @@ impl MixTerms {
         Seen { counts: self.limits.iter().map(count).collect(), growth }
     }
 
+    /// Whether a freeze made requests of a visit late.
+    pub(super) fn is_frozen(&self, visit: &VisitRecord) -> bool {
+        self.limits.iter().any(|one| one.is_frozen(visit))
+    }
+
     /// Of each piece of a hold by limit whether it was over. Pieces that were not played since the
     /// load had to be taken away are over.
     pub fn pieces(&self, visit: &VisitRecord, time: Nanos) -> Vec<bool> {
@@ -165,38 +180,72 @@ impl StreamLimit {
         (op.requests.saturating_add(bad), late.saturating_add(bad))
     }
 
+    /// Times of a visit, from and to in ms, in which nothing came back though requests arrived: for
+    /// longer than the limit and than what the level allows to be late in the visit, than chance
+    /// leaves between arrivals, and than ten times what this stream's fastest requests take.
+    pub(super) fn freezes(&self, visit: &VisitRecord) -> Vec<(u64, u64)> {
+        let Some((_, op)) = self.op(visit) else { return Vec::new() };
+        let ms = visit.load_ns.unwrap_or(visit.elapsed_ns) / MILLISECOND;
+        let done: u64 =
+            visit.streams.iter().flat_map(|s| whole(&s.ops)).map(|op| op.requests).sum();
+        let chance = CHANCE_GAPS.saturating_mul(ms) / done.max(1);
+        let usual =
+            op.latency.quantile_with(0.01, 1).map_or(0, |fast| 10 * fast.get() / MILLISECOND);
+        // A shorter one alone breaks no level: such are the device's usual ways.
+        let felt = (self.limit.allowance() * ms as f64) as u64;
+        let least = (self.limit.within.get() / MILLISECOND).max(chance).max(usual).max(felt) + 1;
+        let runs = visit.completions.zero_runs(least).into_iter();
+        let runs = runs.map(|(from, length)| (from, (from + length).min(ms)));
+        runs.filter(|(from, to)| from + least <= *to).collect()
+    }
+
+    /// Whether a freeze made requests of a visit late: one in it, or one before it, after which they
+    /// were late at the start and less so at the end.
+    pub(super) fn is_frozen(&self, visit: &VisitRecord) -> bool {
+        let limit = self.limit.within.get() as f64;
+        let time = Nanos::new(visit.load_ns.unwrap_or(visit.elapsed_ns));
+        let quarters = self.quarters(visit, time);
+        let worked_off = quarters.is_some_and(|(a, b)| a >= limit && b < WORKED_OFF * a);
+        worked_off || !self.freezes(visit).is_empty()
+    }
+
     /// How much later requests came back in the last quarter than in the first, as a share of the
     /// time between.
     fn growth(&self, visit: &VisitRecord, time: Nanos) -> Option<f64> {
+        let (first, last) = self.quarters(visit, time)?;
+        Some((last - first) / (0.75 * time.get() as f64))
+    }
+
+    /// Mean latency in the first and the last quarter of the time, ns.
+    fn quarters(&self, visit: &VisitRecord, time: Nanos) -> Option<(f64, f64)> {
         let series = self.series(visit)?;
         let whole = (time.get() / series.interval_ns.max(1)) as usize;
         let rows = series.rows.get(..whole.min(series.rows.len()))?;
         let quarter = (rows.len() / 4).max(1);
-        let mean = |rows: &[record::SeriesRow]| {
-            let tails = rows.iter().flat_map(|row| &row.tail);
-            let (n, sum) = tails.fold((0.0, 0.0), |(n, sum), (bucket, count)| {
-                let (low, high) = span(*bucket);
-                (n + *count as f64, sum + (low + high) / 2.0 * *count as f64)
-            });
-            (n > 0.0).then_some(sum / n)
-        };
-        let first = mean(rows.get(..quarter)?)?;
-        let last = mean(rows.get(rows.len() - quarter..)?)?;
-        let between = (rows.len() - quarter) as f64 * series.interval_ns as f64;
-        (between > 0.0).then_some((last - first) / between)
+        Some((mean_ns(rows.get(..quarter)?)?, mean_ns(rows.get(rows.len() - quarter..)?)?))
     }
 
     /// Requests that came back in a piece of a hold, and the late ones by the series' buckets.
     fn piece(&self, series: &Series, piece: usize) -> (f64, f64) {
         let each = (PIECE.get() / series.interval_ns.max(1)).max(1) as usize;
-        let rows = series.rows.iter().skip(piece * each).take(each).flat_map(|row| &row.tail);
         let within = self.limit.within.get() as f64;
+        let rows = series.rows.iter().skip(piece * each).take(each).flat_map(|row| &row.tail);
         rows.fold((0.0, 0.0), |(due, late), (bucket, count)| {
             let (low, high) = span(*bucket);
             let above = ((high - within) / (high - low).max(1.0)).clamp(0.0, 1.0);
             (due + *count as f64, late + above * *count as f64)
         })
     }
+}
+
+/// Mean latency of rows.
+fn mean_ns<'a>(rows: impl IntoIterator<Item = &'a SeriesRow>) -> Option<f64> {
+    let tails = rows.into_iter().flat_map(|row| &row.tail);
+    let (n, sum) = tails.fold((0.0, 0.0), |(n, sum), (bucket, count)| {
+        let (low, high) = span(*bucket);
+        (n + *count as f64, sum + (low + high) / 2.0 * *count as f64)
+    });
+    (n > 0.0).then_some(sum / n)
 }
 
 /// Bounds of a bucket of a series, in ns.
@@ -226,15 +275,48 @@ pub const fn counts(visit: &VisitRecord) -> bool {
     matches!(visit.end, VisitEnd::Complete | VisitEnd::Hanging)
 }
 
+/// The way to a line, visit by visit. One with a freeze is made again: freezes come at any rate, so
+/// they are told apart from it.
+#[derive(Clone, Debug)]
+pub struct Climb {
+    /// The mix.
+    pub terms: MixTerms,
+    /// Which rate comes next.
+    pub ladder: Ladder,
+    /// Visits with a freeze in a row.
+    frozen: u32,
+}
+
+impl Climb {
+    /// From the foot of a ladder.
+    pub const fn new(terms: MixTerms, ladder: Ladder) -> Self {
+        Self { terms, ladder, frozen: 0 }
+    }
+
+    /// What the visit that came next saw.
+    pub fn add(&mut self, visit: &VisitRecord, step: Step) {
+        let is_frozen = step.of != StepOf::Hold && self.terms.is_frozen(visit);
+        if is_frozen && self.frozen < FROZEN_MAX {
+            self.frozen += 1;
+            return;
+        }
+        self.frozen = 0;
+        self.ladder.add(&self.terms.seen(visit, step.load, step.time));
+    }
+}
+
 /// The ladder as it stood after the visits of a stored run.
 pub fn replayed(run: &Run, terms: &MixTerms) -> Ladder {
-    let mut ladder = Ladder::new(terms.bounds(), run.header.seed, Nanos::ZERO);
+    let ladder = Ladder::new(terms.bounds(), run.header.seed, Nanos::ZERO);
+    let mut climb = Climb::new(terms.clone(), ladder);
     for visit in run.visits.iter().filter(|visit| counts(visit)) {
         let cell = run.cells.iter().find(|cell| cell.index == visit.cell && cell.phase != HOLD);
-        let (Some(load), Some(step)) = (cell.and_then(load_of), ladder.next()) else { continue };
+        let (Some(load), Some(step)) = (cell.and_then(load_of), climb.ladder.next()) else {
+            continue;
+        };
         if step.load == load {
-            ladder.add(&terms.seen(visit, load, step.time));
+            climb.add(visit, step);
         }
     }
-    ladder
+    climb.ladder
 }

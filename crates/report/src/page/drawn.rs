@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use explain::view::whole;
 use record::{OpRecord, SeriesRow, VisitRecord};
 use stats::{LatencyHistogram, exposure};
 use units::Nanos;
@@ -32,12 +33,12 @@ pub fn merged(lengths: impl Iterator<Item = usize>, points_max: usize) -> usize 
 
 /// Rows of a visit's courses: every operation that counts, added up.
 fn rows(stream: &StreamOfCell<'_>, visit: &VisitRecord) -> Option<(u64, Vec<SeriesRow>)> {
-    let ops: Vec<&OpRecord> = visit.streams.get(stream.position)?.ops.iter().collect();
-    let has_data = ops.iter().any(|op| is_data(&op.op));
-    let drawn = |op: &&&OpRecord| {
+    let ops = whole(&visit.streams.get(stream.position)?.ops);
+    let has_data = ops.clone().any(|op| is_data(&op.op));
+    let drawn = |op: &&OpRecord| {
         !op.series.rows.is_empty() && (!has_data || is_data(&op.op)) && stream.counts.takes(&op.op)
     };
-    let ops: Vec<&&OpRecord> = ops.iter().filter(drawn).collect();
+    let ops: Vec<&OpRecord> = ops.filter(drawn).collect();
     let interval = ops.first()?.series.interval_ns;
     if interval == 0 || ops.iter().any(|op| op.series.interval_ns != interval) {
         return None;

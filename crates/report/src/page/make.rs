@@ -7,7 +7,7 @@ use explain::compare::{self, Against, CellComparison, Direction, Outcome};
 use explain::explanation::{Context, Explanation, OfRun};
 use explain::interval::Basis;
 use explain::mark::meaning;
-use explain::view::{Counts, View, is_preparation};
+use explain::view::{View, is_preparation};
 use explain::which;
 use finding::{Section, Severity};
 use record::{OpRecord, Purpose, Run, VisitRecord};
@@ -17,10 +17,10 @@ use units::Bytes;
 use super::drawn;
 use super::evidence;
 use super::{
-    CellHeld, Change, Held, Page, PageAgainst, PageCell, PageCommit, PageFlush, PageMark, PageRun,
+    CellHeld, Change, Held, Page, PageAgainst, PageCell, PageFlush, PageLine, PageMark, PageRun,
     PageVisit, PageWhich, SCHEMA, Verdict,
 };
-use crate::figures::{self, Figures, Judged, StreamOfCell, known};
+use crate::figures::{self, Judged, StreamOfCell, known};
 use crate::json::{self, Origin};
 
 /// Points of all courses of a page together: more than any screen shows of them.
@@ -105,6 +105,14 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
         freezes: of.findings.freezes.events.clone(),
         changes: changes(of),
         steady: of.findings.steady.clone(),
+        line: explain::line::line(view).map(|line| PageLine {
+            level: line.level,
+            standing: line.standing,
+            rate: line.line,
+            capacity: line.capacity,
+            limits: line.limits,
+            rates: line.rates,
+        }),
     }
 }
 
@@ -260,7 +268,6 @@ fn cell(
         caches: asked.caches,
         region_bytes: asked.region_bytes,
         flushes: flushes(stream),
-        commit: commit(stream, &figures),
         quantiles: match told {
             Some(told) => told.quantiles.clone(),
             None if figures.has_pairs() => Vec::new(),
@@ -292,18 +299,7 @@ fn flush(stream: &StreamOfCell<'_>, op: &str) -> PageFlush {
 /// What makes writes durable. A commit's latency has its flush in it.
 fn flushes(stream: &StreamOfCell<'_>) -> Vec<PageFlush> {
     let all = stream.syncs_beside_data().into_iter();
-    all.filter(|_| stream.counts != Counts::Commits).map(|op| flush(stream, op)).collect()
-}
-
-/// Commits that another tool told as such beside its writes, with the time of one.
-fn commit(stream: &StreamOfCell<'_>, data: &Figures) -> Option<PageCommit> {
-    if stream.counts == Counts::Commits {
-        return None;
-    }
-    let commits = stream.figures_of(|name| name == "commit");
-    commits.latency_ns_mean()?;
-    let (writes, rate) = (data.iops()?, commits.iops()?);
-    (rate > 0.0).then(|| PageCommit { writes: writes / rate, latency_ns: json::latency(&commits) })
+    all.filter(|_| !stream.commits()).map(|op| flush(stream, op)).collect()
 }
 
 fn marks(judged: &Judged<'_>, stream: &StreamOfCell<'_>) -> Vec<PageMark> {
@@ -443,6 +439,7 @@ fn held_against(
         faster: against.faster,
         slower: against.slower,
         overall: held(&against.overall),
+        overall_of: against.streams.first().map(|one| one.stream.clone()),
         cells: against.cells.iter().map(cell).collect(),
     }
 }

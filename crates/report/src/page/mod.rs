@@ -74,6 +74,25 @@ pub struct PageRun {
     pub changes: Vec<Change>,
     /// Rounds and cliffs.
     pub steady: SteadyStates,
+    /// Of a run that looked for a load line.
+    pub line: Option<PageLine>,
+}
+
+/// A load line, and what it was found from.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageLine {
+    /// The level, as `--level` takes it.
+    pub level: String,
+    /// What is known.
+    pub standing: explain::line::Standing,
+    /// Transactions per second at which the level breaks; null where that is not known.
+    pub rate: Option<finding::Number>,
+    /// A backlog grows from between these.
+    pub capacity: Option<finding::Number>,
+    /// Each limit.
+    pub limits: Vec<explain::line::LimitLine>,
+    /// What was seen at each rate, rising.
+    pub rates: Vec<explain::line::RatePoint>,
 }
 
 /// Which of several places.
@@ -160,8 +179,6 @@ pub struct PageCell {
     pub region_bytes: Option<u64>,
     /// What makes durable what it writes, each kind apart; empty where nothing does.
     pub flushes: Vec<PageFlush>,
-    /// Whole commits, where another tool told those and not what they are made of.
-    pub commit: Option<PageCommit>,
     /// (share, latency that so many did not exceed), shares rising.
     pub quantiles: Vec<(f64, u64)>,
     /// (wait, chance that a request arriving at a random moment waits longer).
@@ -191,15 +208,6 @@ pub struct PageFlush {
     pub latency_ns: Latency,
     /// (share, latency that so many did not exceed), shares rising.
     pub quantiles: Vec<(f64, u64)>,
-}
-
-/// Commits of one or more writes, each with what makes it durable.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct PageCommit {
-    /// Writes in a commit.
-    pub writes: f64,
-    /// How long one took, its writes counted.
-    pub latency_ns: Latency,
 }
 
 /// A reason to look twice.
@@ -319,8 +327,10 @@ pub struct PageAgainst {
     pub faster: u32,
     /// Cells that are slower for sure.
     pub slower: u32,
-    /// Over all cells.
+    /// Over all cells, or those of one stream.
     pub overall: Held,
+    /// That stream, where streams are unlike.
+    pub overall_of: Option<String>,
     /// Cell by cell.
     pub cells: Vec<CellHeld>,
 }

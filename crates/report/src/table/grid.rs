@@ -6,7 +6,7 @@ use std::fmt::Write;
 use explain::CellView;
 use explain::cache::ledger;
 use explain::interval::CellInterval;
-use explain::view::{Counts, View};
+use explain::view::View;
 use explain::visits::head;
 use record::{CellRecord, Run, Warning};
 
@@ -153,15 +153,14 @@ fn legend(judged: &Judged, streams: &[StreamOfCell]) -> String {
                 .to_owned(),
         );
     }
-    let commits = |stream: &&StreamOfCell<'_>| stream.counts == Counts::Commits;
-    if shown.iter().any(commits) {
+    if shown.iter().any(|stream| stream.commits()) {
         said.push(
             "a commit ends with the flush that it shares with all who wait: its latency is the \
              whole wait of a session, and the line of the flush is one flush"
                 .to_owned(),
         );
     }
-    if shown.iter().any(|stream| !commits(stream) && !stream.syncs_beside_data().is_empty()) {
+    if shown.iter().any(|stream| !stream.commits() && !stream.syncs_beside_data().is_empty()) {
         said.push(
             "a sync is a line of its own, and its latency is in no other: a write that is flushed \
              takes both"
@@ -374,7 +373,7 @@ fn coordinate_columns(lines: &[Line]) -> Vec<Column> {
         spare: 0,
     };
     // What is in flight in a stream of commits are sessions.
-    let commits = lines.iter().all(|line| line.stream.counts == Counts::Commits);
+    let commits = lines.iter().all(|line| line.stream.commits());
     let named = |field: &str| match commits {
         true => field.replace("queue_depth", "sessions"),
         false => field.to_owned(),

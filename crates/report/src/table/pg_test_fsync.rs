@@ -123,9 +123,8 @@ impl<'a> List<'a> {
     /// Commits by a method: our phase `one-open-datasync`, the importer's `one-write` at it.
     fn commit(&self, words: &str, method: &str) -> Option<(f64, f64)> {
         let ours = format!("{words}-{}", method.replace('_', "-"));
-        let writes = if words == "one" { 1.0 } else { 2.0 };
         if let Some(stream) = self.find(&ours, None) {
-            return rate(stream, writes);
+            return rate(stream, if words == "one" { 1.0 } else { 2.0 });
         }
         let theirs = if words == "one" { "one-write" } else { "two-writes" };
         rate(self.find(theirs, Some(("method", method)))?, 1.0)
@@ -133,6 +132,9 @@ impl<'a> List<'a> {
 
     /// 16 KiB in so many writes.
     fn split(&self, count: u64) -> Option<(f64, f64)> {
+        if let Some(stream) = self.find("split", Some(("commit_writes", &count.to_string()))) {
+            return rate(stream, 1.0);
+        }
         let size = format!("{}KiB", 16 / count);
         if let Some(stream) = self.find("split", Some(("block_size", &size))) {
             return rate(stream, count as f64);
@@ -142,16 +144,16 @@ impl<'a> List<'a> {
 }
 
 /// Commits a second, and microseconds a commit; `None` where it was not measured.
+///
+/// * `writes`: in a commit, of runs that counted those.
 fn rate(stream: &StreamOfCell, writes: f64) -> Option<(f64, f64)> {
     let figures: Figures = stream.figures();
-    let rate = figures.iops_of_visits()? / writes;
+    let rate = figures.iops_of_visits()? / if stream.commits() { 1.0 } else { writes };
     if rate <= 0.0 {
         return None;
     }
-    // Of elapsed time, not of the latencies, unless it was told: of the write where that is all.
-    let commits = stream.figures_of(|op| op == "commit");
-    let told = [commits, figures].into_iter().filter(Figures::is_told);
-    let told = told.filter_map(|figures| figures.latency_ns_mean()).next();
+    // Of elapsed time, not of the latencies, unless it was told.
+    let told = figures.latency_ns_mean().filter(|_| figures.is_told());
     Some((rate, told.map_or(1e6 / rate, |ns| ns / 1e3)))
 }
 

@@ -1,8 +1,9 @@
 //! A run that looks for a load line: its visits are a ladder's, each rate a cell of its own.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
-use explain::line::{HOLD, LOAD, MixTerms, counts};
+use explain::line::{Climb, HOLD, LOAD, MixTerms, counts};
 use plan::PlannedVisit;
 use plan::ladder::{Ladder, Load, Step, StepOf};
 use record::{CellRecord, Purpose, VisitRecord};
@@ -14,6 +15,9 @@ use super::{Next, Outcome, Running};
 use crate::events::{Event, Watcher};
 use crate::prepare::{Prepared, stream_plan};
 use crate::{Interrupt, RunError};
+
+/// From so many seconds of visits on, what they took tells what others will take.
+const STEADY: f64 = 10.0;
 
 /// What is to be found.
 #[derive(Clone, Copy, Debug)]
@@ -35,24 +39,32 @@ impl Prepared {
     ) -> Result<Outcome, RunError> {
         let terms = MixTerms::of(&self.suite).map_err(|why| RunError::NoLine { why })?;
         let bounds = terms.bounds();
-        let mut ladder = match goal {
+        let ladder = match goal {
             LineGoal::Line(hold) => Ladder::new(bounds, self.header.seed, hold),
             LineGoal::Hold(load, time) => Ladder::only_hold(bounds, load, time),
         };
         // The suite's own cell becomes the first that is played.
-        if let (Some(step), Some(cell)) = (ladder.next(), self.cells.first_mut()) {
+        let mut climb = Climb::new(terms, ladder);
+        if let (Some(step), Some(cell)) = (climb.ladder.next(), self.cells.first_mut()) {
             (cell.phase, cell.coordinates) = place(&cell.phase, step);
         }
         let mut running = self.begin(store, watcher, interrupt)?;
         while running.is_filling() && running.step() {}
+        // Beside the visits there are waits for an idle device.
+        let (began, mut planned) = (Instant::now(), 0.0);
         let mut repeats = BTreeMap::new();
-        while let Some(step) = ladder.next().filter(|_| running.ended.is_none()) {
-            let says = format!("{} transactions/s; about {} left", step.load, ladder.left());
+        while let Some(step) = climb.ladder.next().filter(|_| running.ended.is_none()) {
+            let took = began.elapsed().as_secs_f64() / f64::max(planned, 1e-9);
+            let took = if planned > STEADY { took } else { 1.0 };
+            let left = climb.ladder.left().as_secs_f64() * took;
+            let left = Nanos::from_secs_f64(left.max(1.0).round());
+            let says = format!("{} transactions/s; about {left} left", step.load);
+            planned += (step.time + step.ramp).as_secs_f64();
             running.watcher.event(Event::Step(&says));
-            match running.offer(step, &terms, &mut repeats) {
+            match running.offer(step, &climb.terms, &mut repeats) {
                 Ok((visit, next)) => {
                     if let Some(visit) = visit.filter(counts) {
-                        ladder.add(&terms.seen(&visit, step.load, step.time));
+                        climb.add(&visit, step);
                     }
                     running.ended = (!matches!(next, Next::On)).then_some(Ok(next));
                 }

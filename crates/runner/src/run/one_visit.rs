@@ -228,8 +228,11 @@ impl Rate {
     fn tick<'a>(&mut self, cell: &'a CellRecord, standing: Standing) -> Tick<'a> {
         let Standing { elapsed, done, waiting } = standing;
         let has_data = done.iter().any(|(_, op, _)| is_data(op.name()));
+        let commits = |stream| done.iter().any(|&(of, op, _)| of == stream && op == Op::Commit);
         let takes = |stream: usize, op: Op| {
-            is_rated(has_data, self.counts.get(stream).copied().unwrap_or_default(), op.name())
+            let counts = self.counts.get(stream).copied().unwrap_or_default();
+            let part = op != Op::Commit && commits(stream);
+            !part && is_rated(has_data, counts, op.name())
         };
         let (operations, bytes) = done
             .iter()
@@ -353,6 +356,8 @@ mod tests {
             (50.0, 4096),
             "flushes are in no rate"
         );
+        let commits = [Op::Commit, Op::Write, Op::Fdatasync];
+        assert_eq!(of(Counts::All, &commits).0, 50.0, "parts of a commit are in no rate");
         assert_eq!(of(Counts::All, &[Op::Fdatasync]), (50.0, 0), "unless there is nothing else");
         assert_eq!(of(Counts::All, &[]), (0.0, 0));
     }
