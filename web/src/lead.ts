@@ -146,6 +146,24 @@ function ofPlaces({ run, places, ratios }: NonNullable<model.Page['which']>): Ke
   });
 }
 
+/** What each stream has beside the others, of what it has alone. */
+const ofTogether = (run: model.PageRun): Key[] =>
+  run.together.slice(0, KEYS_MAX).map(({ stream, op, rate, alone, ratio, burst }): Key => {
+    const under = [`${format.times(ratio.value)} of alone, ${within(ratio.low, ratio.high)}`];
+    if (burst !== null)
+      return {
+        value: format.time((burst / rate) * 1e9),
+        what: `${line(stream)}, beside all others`,
+        under: [`${format.time((burst / alone) * 1e9)} alone`],
+      };
+    const unit = op === 'commit' ? 'commits/s' : `${line(op)}s/s`;
+    return {
+      value: format.count(rate),
+      what: `${line(stream)}: ${unit} beside all others`,
+      under: [`${format.count(alone)} alone`, ...under],
+    };
+  });
+
 /** The line, what it leaves free, and where queues have no end. */
 function ofLine({ rate, capacity, level }: NonNullable<model.PageRun['line']>): Key[] {
   if (!rate) return [];
@@ -153,14 +171,14 @@ function ofLine({ rate, capacity, level }: NonNullable<model.PageRun['line']>): 
   const safe = low ?? value;
   const keys: Key[] = [
     {
-      value: format.count(value),
-      what: 'transactions/s, the load line',
-      under: [format.reach(value, low ?? null, high ?? null), line(level)],
-    },
-    {
       value: format.count(safe * KEPT),
       what: 'transactions/s to plan with',
       under: ['30 % kept free, of the low end of the line'],
+    },
+    {
+      value: format.count(value),
+      what: 'transactions/s, the load line',
+      under: [format.reach(value, low ?? null, high ?? null), line(level)],
     },
   ];
   if (capacity)
@@ -172,14 +190,17 @@ function ofLine({ rate, capacity, level }: NonNullable<model.PageRun['line']>): 
   return keys;
 }
 
+function ofRun(run: model.PageRun): Key[] {
+  if (run.line) return ofLine(run.line);
+  return run.together.length > 0 ? ofTogether(run) : ofOne(run);
+}
+
 export function keys(page: model.Page): HTMLElement | null {
   const [only] = page.runs;
   const all = page.which
     ? ofPlaces(page.which)
     : page.runs.length === 1 && only
-      ? only.line
-        ? ofLine(only.line)
-        : ofOne(only)
+      ? ofRun(only)
       : ofSeveral(page);
   if (all.length === 0) return null;
   return h(
@@ -199,7 +220,7 @@ export function keys(page: model.Page): HTMLElement | null {
 
 /** Which figure shows the answer best, of those that are drawn. */
 export function leading<T extends { id: string }>(page: model.Page, drawn: T[]): T | undefined {
-  const one = ['line', 'size', 'levels', 'scaling', 'load'];
+  const one = ['line', 'together', 'size', 'levels', 'scaling', 'load'];
   const wanted = page.which ? ['bars'] : page.runs.length > 1 ? ['compare', 'bars'] : one;
   return wanted.flatMap((id) => drawn.find((one) => one.id === id) ?? [])[0] ?? drawn[0];
 }

@@ -201,6 +201,11 @@ function tallied(every: model.Page['against']): string {
   return told.flatMap(([count, words]) => (count > 0 ? `${count} ${words}` : [])).join(', ');
 }
 
+const named = (page: model.Page, id: string) => {
+  const run = page.runs.find((one) => one.id === id);
+  return run ? model.runName(page, run) : line(id);
+};
+
 /** What is said before anything else, and what of it can follow the figure. */
 export function answer(page: model.Page, drawn: Drawn): { head: HTMLElement; prose: HTMLElement } {
   const only = page.runs.length === 1 ? page.runs[0] : undefined;
@@ -213,7 +218,7 @@ export function answer(page: model.Page, drawn: Drawn): { head: HTMLElement; pro
     return evidence.map((text) => h('p', {}, ...sentence(text, page, first)));
   };
   const pairs = held.map(({ run, reference, headline }) => {
-    const names = `A is ${line(reference)}, B is ${line(run)}`;
+    const names = `A is ${named(page, reference)}, B is ${named(page, run)}`;
     const first = page.runs.findIndex(({ id }) => id === reference);
     return h(
       'p',
@@ -252,7 +257,7 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
       h(
         'h3',
         {},
-        `${line(one.run)} against ${line(one.reference)}`,
+        `${named(page, one.run)} against ${named(page, one.reference)}`,
         h('span', { class: 'soft' }, ` – A is ${line(one.reference)}, B is ${line(one.run)}`),
       ),
       h('p', { class: 'said' }, ...sentence(one.headline, page, first)),
@@ -293,7 +298,9 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
   if (page.runs.length === 1 && page.runs[0]) section.append(cards(page.runs[0].verdicts, 0));
   else {
     page.runs.forEach((run, at) => {
-      const grave = run.verdicts.filter(({ is_doubt }) => is_doubt).length;
+      const isGrave = ({ is_doubt, severity, question }: Verdict) =>
+        is_doubt || (question !== 'answer' && (severity === 'warning' || severity === 'failure'));
+      const grave = run.verdicts.filter(isGrave).length;
       const told = grave > 0 ? `${grave} to look at` : 'nothing to look at twice';
       section.append(
         h(

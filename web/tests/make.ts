@@ -161,8 +161,10 @@ export default function make(): void {
   run('report', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', '-o', 'program.html');
   const places = (...words: string[]) => on('places.db', words);
   places('which', model('nvme.toml'), model('sata-ssd.toml'), '--seed', '3');
+  places('line', model('sata-ssd.toml'), '--seed', '1', '--hold', '0s');
   const pages: [string, typeof run, string[]][] = [
     ['which', places, ['r1', 'r2']],
+    ['line', places, ['r3']],
     ['study', run, ['r1', 'r2']],
     ['raid0', run, ['r1']],
     ['raid5', run, ['r2']],

@@ -22,6 +22,7 @@ const PAGES = [
   'told-commits',
   'one-factor',
   'which',
+  'line',
 ];
 
 /** Opens a page and gathers what it complains about, or asks of a network. */
@@ -1118,31 +1119,34 @@ test('who chooses by the keyboard stays where that is', async ({ page }) => {
 });
 
 test('commits that were told as a whole have their time', async ({ page }) => {
-  type Cell = {
-    key: string;
-    name: string;
-    latency_ns: { mean: number | null };
-    commit: { writes: number; latency_ns: { mean: number } } | null;
-  };
-  const cells: Cell[] = data('told-commits').runs[0].cells;
+  const cells: { key: string; name: string; op: string }[] = data('told-commits').runs[0].cells;
   const two = cells.find(({ name }) => name.startsWith('two-fdatasync'));
-  if (!two?.commit) throw new Error('no commit of two writes');
-  await open(page, 'told-commits', `#cell=0:${two.key}&metric=latency`);
+  expect(two?.op).toBe('commit');
+  await open(page, 'told-commits', `#cell=0:${two?.key}&metric=latency`);
   await expect(
-    page.getByRole('dialog').locator('dl.numbers dt:text-is("commit of 2 writes") + dd'),
+    page.getByRole('dialog').locator('dl.numbers dt:text-is("latency") + dd'),
   ).toContainText('mean 3.71 ms');
-  await page.keyboard.press('Escape');
-  await expect(page.locator('#figure-bars .left')).toContainText('its share of the flushes');
-  // Those of a commit, by the writes in it; or of the write, where that is all there is.
-  const bars = await rows(page, '#figure-bars');
-  const shown = bars.map((bar) => Number(bar['mean latency, ms']).toFixed(6)).sort();
-  const wanted = cells.flatMap(({ commit, latency_ns: { mean } }) => {
-    const own = commit ? commit.latency_ns.mean / commit.writes : mean;
-    return own === null ? [] : [(own / 1e6).toFixed(6)];
-  });
-  expect(wanted.length).toBeGreaterThan(14);
-  expect(shown.length).toBeGreaterThan(10);
-  expect(shown.filter((one) => !wanted.includes(one))).toEqual([]);
+});
+
+test('the load line is drawn, and its rates are the key numbers', async ({ page }) => {
+  const { line } = data('line').runs[0];
+  await open(page, 'line');
+  const first = page.locator('section.figure').first();
+  await expect(first).toHaveAttribute('id', 'figure-line');
+  await expect(first.locator('.canvas svg')).toContainText('line ');
+  const shown = await rows(page, '#figure-line');
+  const wanted = line.rates.length * line.limits.length;
+  expect(shown.length).toBe(wanted);
+  await expect(page.locator('.keys li').nth(1)).toContainText('the load line');
+});
+
+test('streams are drawn alone and together', async ({ page }) => {
+  const { together } = data('mixed').runs[0];
+  expect(together.length).toBeGreaterThan(2);
+  await open(page, 'mixed');
+  const shown = await rows(page, '#figure-together');
+  expect(shown.map((row) => row['stream'])).toEqual(together.map((one: any) => one.stream));
+  await expect(page.locator('.keys li').first()).toContainText('beside all others');
 });
 
 test('a block size is to be chosen only where there is something to choose', async ({ page }) => {
@@ -1293,10 +1297,10 @@ test('where nothing was told of a kind nothing is missing', async ({ page }) => 
   await expect(heat.locator('svg text', { hasText: '×' })).toHaveCount(4);
   await expect(heat.locator('svg text', { hasText: /^–$/ })).toHaveCount(80);
   // Gaps, too: a ring stands at a figure only.
-  const told = data('told-commits');
+  const told = data('grid');
   for (const cell of told.runs[0].cells)
-    if (cell.name.startsWith('split') && cell.block_bytes < 16384) {
-      cell.commit = null;
+    if (cell.block_bytes < 16384) {
+      cell.latency_ns = { mean: null, p50: null, p99: null, p999: null, max: null };
       cell.marks.push({ code: 'gap', meaning: '', evidence: [] });
     }
   put('untold', told);

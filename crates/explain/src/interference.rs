@@ -433,7 +433,7 @@ impl Interferences {
 impl Interferences {
     /// The streams of the cell in which most run together, in its order, without those whose rates
     /// are kept as the suite sets them: what each has there.
-    pub(crate) fn together(&self) -> Vec<&Interference> {
+    pub fn together(&self) -> Vec<&Interference> {
         let most = self.found.iter().map(|one| one.streams.len()).max().unwrap_or(0);
         let Some(last) = self.found.iter().rev().find(|one| one.streams.len() == most) else {
             return Vec::new();

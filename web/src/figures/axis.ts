@@ -37,6 +37,8 @@ const name = (cell: model.PageCell) =>
     .join(', ');
 
 function axes(run: model.PageRun): Axis[] {
+  // Its rates are drawn as the load line.
+  if (run.line) return [];
   const cells = model.grid(run);
   const fields = model.unique(cells.flatMap((cell) => cell.coordinates.map(({ field }) => field)));
   return fields.flatMap((field): Axis[] => {

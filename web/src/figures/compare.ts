@@ -33,7 +33,7 @@ type Told = model.Page['against'][number];
  * the program did. Statistics are there where these are one.
  */
 function baseOf({ page, state }: Context, run: Run): { base: Run; told: Told | undefined } | null {
-  const chosen = page.runs[state.base];
+  const chosen = page.runs[state.base] ?? page.runs[0];
   if (!chosen || run === chosen) return null;
   const told = page.against.find((one) => one.run === run.id);
   const turned = page.against.find((one) => one.run === chosen.id && one.reference === run.id);
@@ -345,7 +345,7 @@ function draw(context: Context): Drawing {
           ]
         : [],
     );
-    if (over.length === 0) continue;
+    if (over.length === 0 || own.some(({ told }) => told?.overall_of)) continue;
     const title = `All cells together, against ${model.runName(page, base)}`;
     const known = own.every((one) => one.known);
     panels.push(dots(context, over, -1, known, 34, { title, wide: true }));

@@ -10,6 +10,7 @@ import { heat } from './heat';
 import { latencies } from './latencies';
 import { levels } from './levels';
 import { line } from './line';
+import { together } from './together';
 import { load } from './load';
 import { order } from './order';
 import { roofline } from './roofline';
@@ -20,6 +21,7 @@ import { rounds, written } from './steady';
 
 export const FIGURES: Figure[] = [
   line,
+  together,
   size,
   heat,
   scaling,

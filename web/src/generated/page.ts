@@ -365,6 +365,10 @@ export interface PageRun {
    */
   targets: Target[];
   /**
+   * What each stream has beside all others, where each was played alone, too.
+   */
+  together: PageTogether[];
+  /**
    * What it means.
    */
   verdicts: Verdict[];
@@ -2406,6 +2410,36 @@ export interface Link {
    * What it is, from where.
    */
   name: string;
+}
+/**
+ * A stream beside others.
+ */
+export interface PageTogether {
+  /**
+   * Alone.
+   */
+  alone: number;
+  /**
+   * Requests of a burst, where it works in bursts.
+   */
+  burst: number | null;
+  /**
+   * Their bytes.
+   */
+  burst_bytes: number | null;
+  /**
+   * `commit`, `read`, ...
+   */
+  op: string;
+  /**
+   * Per second beside the others; of bursts while it works.
+   */
+  rate: number;
+  ratio: Number;
+  /**
+   * Its name.
+   */
+  stream: string;
 }
 /**
  * What is said on one question.

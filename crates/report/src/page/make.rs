@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use explain::Mark;
 use explain::compare::{self, Against, CellComparison, Direction, Outcome};
 use explain::explanation::{Context, Explanation, OfRun};
+use explain::interference::Interference;
 use explain::interval::Basis;
 use explain::mark::meaning;
 use explain::view::{View, is_preparation};
@@ -18,7 +19,7 @@ use super::drawn;
 use super::evidence;
 use super::{
     CellHeld, Change, Held, Page, PageAgainst, PageCell, PageFlush, PageLine, PageMark, PageRun,
-    PageVisit, PageWhich, SCHEMA, Verdict,
+    PageTogether, PageVisit, PageWhich, SCHEMA, Verdict,
 };
 use crate::figures::{self, Judged, StreamOfCell, known};
 use crate::json::{self, Origin};
@@ -105,6 +106,7 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
         freezes: of.findings.freezes.events.clone(),
         changes: changes(of),
         steady: of.findings.steady.clone(),
+        together: of.interference.together().into_iter().map(together_of).collect(),
         line: explain::line::line(view).map(|line| PageLine {
             level: line.level,
             standing: line.standing,
@@ -113,6 +115,19 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
             limits: line.limits,
             rates: line.rates,
         }),
+    }
+}
+
+fn together_of(one: &Interference) -> PageTogether {
+    let ratio = finding::Number::ratio(one.rate_ratio);
+    PageTogether {
+        stream: one.stream.clone(),
+        op: one.operation.clone(),
+        rate: one.rate,
+        alone: one.rate_alone,
+        ratio: one.rate_ratio_ends.map_or(ratio, |(low, high)| ratio.within(low, high)),
+        burst: one.burst,
+        burst_bytes: one.burst_bytes,
     }
 }
 

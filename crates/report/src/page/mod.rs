@@ -76,6 +76,27 @@ pub struct PageRun {
     pub steady: SteadyStates,
     /// Of a run that looked for a load line.
     pub line: Option<PageLine>,
+    /// What each stream has beside all others, where each was played alone, too.
+    pub together: Vec<PageTogether>,
+}
+
+/// A stream beside others.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageTogether {
+    /// Its name.
+    pub stream: String,
+    /// `commit`, `read`, ...
+    pub op: String,
+    /// Per second beside the others; of bursts while it works.
+    pub rate: f64,
+    /// Alone.
+    pub alone: f64,
+    /// The first by the second.
+    pub ratio: finding::Number,
+    /// Requests of a burst, where it works in bursts.
+    pub burst: Option<u64>,
+    /// Their bytes.
+    pub burst_bytes: Option<u64>,
 }
 
 /// A load line, and what it was found from.
