@@ -257,7 +257,7 @@ export function verdicts(page: model.Page, drawn: Drawn): HTMLElement {
       h(
         'h3',
         {},
-        `${named(page, one.run)} against ${named(page, one.reference)}`,
+        `${line(one.run)} against ${line(one.reference)}`,
         h('span', { class: 'soft' }, ` – A is ${line(one.reference)}, B is ${line(one.run)}`),
       ),
       h('p', { class: 'said' }, ...sentence(one.headline, page, first)),
