@@ -87,6 +87,14 @@ export function about(page: model.Page): HTMLElement {
             h('summary', {}, 'The suite as it was played'),
             h('pre', { tabindex: 0 }, plain(run.suite_text)),
           ),
+      run.target.model === null
+        ? null
+        : h(
+            'details',
+            {},
+            h('summary', {}, 'The simulated device'),
+            h('pre', { tabindex: 0 }, plain(run.target.model)),
+          ),
     );
   return h(
     'section',

@@ -50,7 +50,7 @@ export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans"
 
 /** About how wide a short number is, in sizes of its letters. */
 export const breadth = (text: string): number =>
-  [...text].reduce((sum, one) => sum + (one === '.' ? 0.35 : one === '×' ? 0.84 : 0.66), 0);
+  [...text].reduce((sum, one) => sum + (one === '.' ? 0.35 : 0.66), 0);
 
 /** A tooltip made of elements: no text of a run is read as markup. */
 export function card({ title, rows }: Told): HTMLElement {

@@ -109,11 +109,11 @@ export function reach(mean: number, low: number | null, high: number | null): st
   return up <= 50 ? `± ${three(up)} %` : `${count(low)} to ${count(high)}`;
 }
 
-/** `×1.02`. */
+/** `x1.02`. */
 export function times(ratio: number | null | undefined): string {
   return ratio === null || ratio === undefined
     ? NONE
-    : `×${ratio >= 9.995 || ratio < 0.0995 ? three(ratio) : ratio.toFixed(2)}`;
+    : `x${ratio >= 9.995 || ratio < 0.0995 ? three(ratio) : ratio.toFixed(2)}`;
 }
 
 /** Wall clock in UTC. */

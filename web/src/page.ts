@@ -158,7 +158,10 @@ export interface Mounted {
 export function mount(first: model.Page, app: HTMLElement, extras: Extras): Mounted {
   let page = first;
   let paper = false;
-  state.start(page.runs.length);
+  state.start(
+    page.runs.length,
+    page.which && page.runs.length === 2 && page.which.run === page.runs[0]?.id ? 1 : 0,
+  );
   const context = (): Context => ({ page, state: state.get(), colors: colors(!paper && isDark()) });
   dress();
   const heading = h('h1', {});

@@ -63,7 +63,7 @@ function read(hash: string, runs: number): State {
     return known.find((word) => word === value) ?? otherwise;
   };
   return {
-    base: whole(said.get('base') ?? '', runs),
+    base: whole(said.get('base') ?? String(START.base), runs),
     run: whole(said.get('run') ?? '', runs),
     metric: one('metric', METRICS, START.metric),
     log:
@@ -124,8 +124,13 @@ function take(next: State): void {
   if (changed.size > 0) for (const listener of listeners) listener(state, changed);
 }
 
-/** Takes the address over, now and whenever it changes. */
-export function start(runs: number): void {
+/**
+ * Takes the address over, now and whenever it changes.
+ *
+ * - `base`: the baseline, where the address says none.
+ */
+export function start(runs: number, base = 0): void {
+  START.base = base;
   state = read(location.hash, runs);
   addEventListener('hashchange', () => {
     // Links within the page lead to an element, and say nothing of the state.

@@ -418,7 +418,7 @@ test.describe('live', () => {
     await expect(page.locator('.verdicts')).toContainText('r1 against r2');
     const figure = page.locator('#figure-compare');
     await figure.scrollIntoViewIfNeeded();
-    const field = figure.locator('svg text', { hasText: /^×7\.9/ }).first();
+    const field = figure.locator('svg text', { hasText: /^x7\.9/ }).first();
     await expect(field).toBeVisible();
     await field.hover();
     await expect(page.locator('.tip').filter({ visible: true })).toContainText('ratio');

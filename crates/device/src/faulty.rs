@@ -350,6 +350,11 @@ impl Faulty<Model> {
         self.held.clear();
         self.inner.begin_visit(seed);
     }
+
+    /// As [`Model::write_through`].
+    pub const fn write_through(&mut self, through: bool) {
+        self.inner.write_through(through);
+    }
 }
 
 impl<D: Device> Device for Faulty<D> {

@@ -12,6 +12,7 @@ use crate::findings::Findings;
 use crate::interference::Interferences;
 use crate::interval::Standstills;
 use crate::view::{CellView, View};
+use crate::whole::{Whole, resumable};
 use crate::words::{self, bandwidth, iops, size};
 
 /// More kinds of requests than these share one line.
@@ -35,11 +36,16 @@ pub(crate) fn answer(
     if let Some(line) = crate::line::line(view) {
         return line.answer.findings;
     }
+    if let Some(alone) = crate::which::alone(view, sections) {
+        return alone;
+    }
     let rates = rates(view, findings);
     if rates.is_empty() {
-        let goes_on = view.run.header.state == RunState::Interrupted;
+        let goes_on = view.run.header.state == RunState::Interrupted && resumable(view.run);
         let run = goes_on.then(|| Value::words(&view.run.header.id));
-        return vec![Finding::new(Code::AnswerNothing).with_some("run", run)];
+        let why = Whole::of(view).why_failed.map(Value::Words);
+        let found = Finding::new(Code::AnswerNothing).with_some("run", run);
+        return vec![found.with_some("why", why)];
     }
     let together = together(view, interference);
     let mut found: Vec<Finding> = match rates.len() {
@@ -57,7 +63,11 @@ pub(crate) fn answer(
 fn together(view: &View<'_>, interference: &Interferences) -> Vec<Finding> {
     let all = interference.together();
     let row = all.first().and_then(|one| view.cells.iter().find(|row| row.cell.index == one.cell));
-    let each: Vec<String> = all.iter().map(|one| one.told()).collect();
+    let sessions = |name: &str| {
+        let plan = row?.cell.streams.iter().find(|plan| plan.name == name)?;
+        (plan.op == "commit").then(|| words::waiting(&plan.op, plan.queue_depth.into()))
+    };
+    let each: Vec<String> = all.iter().map(|one| one.told(sessions(&one.stream))).collect();
     let told = row.map(|row| {
         Finding::new(Code::AnswerTogether)
             .on(row.subject())

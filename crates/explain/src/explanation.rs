@@ -19,6 +19,7 @@ use crate::history::{History, history};
 use crate::interference::{Interferences, interference};
 use crate::interval::{CellInterval, Standstills};
 use crate::latency::{Latencies, latencies};
+use crate::line::looks_for_line;
 use crate::mark::Mark;
 use crate::members::{Members, members};
 use crate::places::Told;
@@ -193,6 +194,34 @@ fn several(suites: Vec<Vec<&View<'_>>>, context: &Context) -> Vec<Together> {
     several.map(|runs| Together::new(&runs, context)).collect()
 }
 
+/// Where the rate ends.
+fn limits(
+    view: &View<'_>,
+    barriers: &Barriers,
+    context: &Context,
+    findings: &Findings,
+) -> Vec<Finding> {
+    // The answer of a load line says what breaks first; its rates are set.
+    if looks_for_line(view.run) {
+        return Vec::new();
+    }
+    let mut limits = unless_nothing(view, "Barrier", barriers.findings());
+    if let Some(bought) = context.bought {
+        limits.splice(..0, bought::findings(bought, view, findings));
+    }
+    if barriers.barriers.iter().any(|barrier| barrier.fit.is_some()) {
+        limits.extend(findings.drift.of_no_level());
+    }
+    limits
+}
+
+fn unless_nothing(view: &View<'_>, what: &str, found: Vec<Finding>) -> Vec<Finding> {
+    match view.grid().all(|cell| cell.visits.is_empty()) {
+        true => vec![Finding::new(Code::NothingMeasured).with("what", Value::words(what))],
+        false => found,
+    }
+}
+
 impl OfRun {
     fn new(view: &View<'_>, context: &Context, floor: Option<&Floor>) -> Self {
         let header = &view.run.header;
@@ -217,24 +246,13 @@ impl OfRun {
         sure.extend(open.map(|text| Finding::said(Code::NotKnownAsAsked, text)));
         sure.extend(floor.and_then(|floor| crate::floor::beside(floor, view)));
         sure.extend(crate::credits::not_excluded(view));
-        let nothing = view.grid().all(|cell| cell.visits.is_empty());
-        let unless_nothing = |what: &str, found: Vec<Finding>| match nothing {
-            true => vec![Finding::new(Code::NothingMeasured).with("what", Value::words(what))],
-            false => found,
-        };
-        let mut limits = unless_nothing("Barrier", barriers.findings());
-        if let Some(bought) = context.bought {
-            limits.splice(..0, bought::findings(bought, view, &findings));
-        }
-        if barriers.barriers.iter().any(|barrier| barrier.fit.is_some()) {
-            limits.extend(findings.drift.of_no_level());
-        }
+        let limits = limits(view, &barriers, context, &findings);
         let sections = [
             Section::new(Question::Run, itself),
             Section::new(Question::Confidence, sure),
             Section::new(Question::Stalls, stood_still(&findings)),
             Section::new(Question::Caches, findings.caches.findings()),
-            Section::new(Question::Gaps, unless_nothing("Gaps", findings.gaps.findings())),
+            Section::new(Question::Gaps, unless_nothing(view, "Gaps", findings.gaps.findings())),
             Section::new(Question::Limits, limits),
             Section::new(Question::Members, members.findings()),
             Section::new(Question::Interference, interference.findings()),

@@ -445,8 +445,10 @@ impl Interferences {
 }
 
 impl Interference {
-    /// `log` 5.4 K commits/s, x0.11 of alone; of bursts how long one takes.
-    pub(crate) fn told(&self) -> String {
+    /// `log` 5.4 K commits/s by 16 sessions, x0.11 of alone; of bursts how long one takes.
+    ///
+    /// * `by`: whose commits: `16 sessions`.
+    pub(crate) fn told(&self, by: Option<String>) -> String {
         let name = finding::quoted(&self.stream);
         if let Some(burst) = self.burst {
             let seconds = |rate: f64| finding::text::shown(&Number::seconds(burst as f64 / rate));
@@ -456,7 +458,8 @@ impl Interference {
         }
         let rate = words::iops(self.rate);
         let unit = words::unit(&self.operation);
-        format!("{name} {rate} {unit}, x{:.2} of alone", self.rate_ratio)
+        let by = by.map_or(String::new(), |by| format!(" by {by}"));
+        format!("{name} {rate} {unit}{by}, x{:.2} of alone", self.rate_ratio)
     }
 
     /// Takes in what the suite sets, and judges.
@@ -836,7 +839,7 @@ operation = "read"
             (Some(100), Some(409_600), false)
         );
         assert!((found.rate_ratio - 0.5).abs() < 0.01, "{found:?}");
-        assert_eq!(all.together()[0].told(), "`a` 400 KiB in 1 s, 500 ms alone");
+        assert_eq!(all.together()[0].told(None), "`a` 400 KiB in 1 s, 500 ms alone");
         let mut run = noisy([400; 3], [500; 3]);
         run.cells[2].coordinates[0].1 = "all".to_owned();
         run.header.suite_text = bursts(1);

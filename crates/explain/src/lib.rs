@@ -43,7 +43,7 @@ mod study;
 pub mod view;
 pub mod visits;
 pub mod which;
-mod whole;
+pub mod whole;
 mod words;
 
 pub use explanation::Explanation;

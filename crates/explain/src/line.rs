@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use finding::{Code, Finding, Number, Value};
 use plan::ladder::{Found, Line, Load, PIECE, breaks};
-use record::{RunState, VisitRecord};
+use record::{RunState, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::student_quantile;
@@ -76,7 +76,7 @@ pub struct LoadLine {
     pub limits: Vec<LimitLine>,
     /// A backlog grows from between these transactions per second.
     pub capacity: Option<Number>,
-    /// LineFreezes: the line is that between them. Null where there were none.
+    /// Freezes: the line is that between them. Null where there were none.
     pub freezes: Option<LineFreezes>,
     /// The hold.
     pub held: Option<Held>,
@@ -112,13 +112,13 @@ pub struct Held {
     pub broke_at_ns: Option<u64>,
     /// Requests of all streams within it: larger bursts are not excluded.
     pub requests: u64,
-    /// LineFreezes in it.
+    /// Freezes in it.
     pub freezes: u64,
     /// Late share of each limit over the whole, of `limits`.
     pub late_shares: Vec<f64>,
 }
 
-/// LineFreezes, apart from the rates that were played.
+/// Freezes, apart from the rates that were played.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LineFreezes {
     /// How many.
@@ -208,7 +208,8 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
     let ladder = replayed(run, &terms);
     let held = hold(view, &terms);
     let rates = rates(view, &terms);
-    let is_hold_alone = rates.is_empty() && held.is_some();
+    // Of one that was only to be held there is no other rate.
+    let is_hold_alone = run.cells.iter().all(|cell| cell.phase == HOLD || load_of(cell).is_none());
     let found = ladder.found();
     let known = match &found {
         Found::Line(line) if !is_hold_alone => Some(line),
@@ -239,10 +240,12 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
     });
     let (held_told, freezes_told) = (held.as_ref(), freezes.as_ref());
     let told = Told { view, terms: &terms, held: held_told, freezes: freezes_told, capacity };
-    let findings = match (is_hold_alone, &held) {
-        (true, Some(held)) => vec![told.carried(held, standing)],
-        _ => told.findings(&found),
-    };
+    let mut findings = told.failed();
+    match (is_hold_alone, &held) {
+        (true, Some(held)) => findings.push(told.carried(held, standing)),
+        (true, None) => findings.push(told.not_held()),
+        _ => findings.extend(told.findings(&found)),
+    }
     Some(LoadLine {
         schema: SCHEMA.to_owned(),
         place: run.header.target.given.clone(),
@@ -387,7 +390,15 @@ impl Told<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        self.view.run.header.state != RunState::Complete
+        matches!(self.view.run.header.state, RunState::Interrupted | RunState::Running)
+    }
+
+    /// Visits that failed: before anything else.
+    fn failed(&self) -> Vec<Finding> {
+        let is_failed = |visit: &&VisitRecord| visit.end == VisitEnd::Failed;
+        let failed = self.view.run.visits.iter().filter(is_failed).count();
+        let found = Finding::new(Code::WhichFailed).with("place", self.place());
+        Vec::from_iter((failed > 0).then(|| found.with("failed", failed)))
     }
 
     /// What comes with a rate of transactions: the other streams' rates.
@@ -509,6 +520,15 @@ impl Told<'_> {
                 .with("requests", Number::iops(held.requests as f64))
                 .with("freeze", self.freeze()),
         }
+    }
+
+    /// Of a hold alone that did not come to its end.
+    fn not_held(&self) -> Finding {
+        let cells = &self.view.run.cells;
+        let load = cells.iter().find(|cell| cell.phase == HOLD).and_then(load_of);
+        Finding::new(Code::LineHoldEnded)
+            .with("place", self.place())
+            .with_some("load", load.map(|load| Number::iops(load.per_second())))
     }
 
     /// Of a hold alone.

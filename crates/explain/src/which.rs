@@ -14,7 +14,7 @@ use crate::compare::{
 };
 use crate::explanation::{Context, Explanation};
 use crate::findings::Findings;
-use crate::freeze::{Source, Tier};
+use crate::freeze::Source;
 use crate::view::{CellView, View};
 
 /// The name of the contract.
@@ -24,6 +24,9 @@ pub const SCHEMA: &str = "plimsoll.which/1";
 const SCAN: &str = "scan";
 /// The suite that is played on each place.
 pub const SUITE: &str = "which";
+
+/// What the answer tells itself, or asked for.
+const TOLD: [Question; 3] = [Question::Run, Question::Interference, Question::Answer];
 
 /// Differences up to this count as none, unless somebody says otherwise.
 pub const MARGIN: f64 = 0.1;
@@ -123,6 +126,11 @@ struct Compared {
 /// * `terms`: `margin` is the difference that counts as none.
 /// * `minutes`: how long was measured, for what to do next.
 pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
+    of(views, &sections(views), terms, minutes)
+}
+
+/// * `sections`: what was found in each.
+fn of(views: &[View<'_>], sections: &[Section], terms: &Terms, minutes: u64) -> Which {
     let places: Vec<PlaceFigures> =
         views.iter().enumerate().map(|(k, view)| figures(label(k), view)).collect();
     let against: Vec<Vec<Against>> = (0..views.len()).map(|k| against(views, k, terms)).collect();
@@ -143,7 +151,7 @@ pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
             found.extend(stalled(&places));
             found.extend(cached(&places));
             found.push(sure(views, &places, &left, terms).with("unfinished", unfinished));
-            found.push(disturbed(views));
+            found.push(disturbed(views, sections));
         }
     }
     Which {
@@ -174,23 +182,35 @@ pub fn of_stored(views: &[View<'_>], terms: &Terms) -> Option<Which> {
     Some(which(views, terms, ns.div_ceil(60_000_000_000)))
 }
 
+/// The answer of one run by itself; `None` unless it is of the suite.
+///
+/// * `sections`: what else was found in it.
+pub(crate) fn alone(view: &View<'_>, sections: &[Section]) -> Option<Vec<Finding>> {
+    if view.run.header.suite != SUITE {
+        return None;
+    }
+    let found = of(std::slice::from_ref(view), sections, &Terms::default(), 0);
+    found.chosen().is_some().then_some(found.answer.findings)
+}
+
 /// What a row is a figure of, and how much it decides: the less, the more.
 fn what(row: &CellView<'_>) -> Option<(u8, String)> {
     let [plan] = row.plans() else { return None };
-    let beside = if row.cell.streams.len() > 1 { " beside reads and a checkpoint" } else { "" };
-    let beside_commits = if row.cell.streams.len() > 1 { " beside commits" } else { "" };
-    match (plan.op.as_str(), plan.queue_depth) {
-        ("commit", 1) => Some((2, format!("commits/s one by one{beside}"))),
-        ("commit", n) if beside.is_empty() && n != 16 => {
-            Some((2, format!("commits/s by {n} sessions")))
-        }
-        ("commit", n) if beside.is_empty() => Some((0, format!("commits/s by {n} sessions"))),
-        ("commit", n) => Some((1, format!("commits/s by {n} sessions{beside}"))),
-        ("read", _) if plan.name == SCAN => Some((5, "scan".to_owned())),
-        ("read", n) if beside_commits.is_empty() => Some((3, format!("page reads/s {n} deep"))),
-        ("read", _) => Some((4, format!("page reads/s{beside_commits}"))),
-        _ => None,
-    }
+    let is_alone = row.cell.streams.len() == 1;
+    let by = match plan.queue_depth {
+        1 => "one by one".to_owned(),
+        n => format!("by {n} sessions"),
+    };
+    Some(match plan.op.as_str() {
+        "commit" if !is_alone => (0, format!("commits/s {by} beside reads and a checkpoint")),
+        // That which the suite has beside the others, too.
+        "commit" if plan.name == "commits" => (1, format!("commits/s {by}")),
+        "commit" => (2, format!("commits/s {by}")),
+        "read" if plan.name == SCAN => (5, "scan".to_owned()),
+        "read" if is_alone => (3, format!("page reads/s {} deep", plan.queue_depth)),
+        "read" => (4, "page reads/s beside commits".to_owned()),
+        _ => return None,
+    })
 }
 
 fn figures(label: String, view: &View<'_>) -> PlaceFigures {
@@ -216,7 +236,7 @@ fn figures(label: String, view: &View<'_>) -> PlaceFigures {
     let failed = view.run.visits.iter().filter(|visit| visit.end == VisitEnd::Failed).count();
     let stalls = || {
         let all = findings.freezes.events.iter();
-        all.filter(|event| event.source != Source::Host && event.tier >= Tier::Stall)
+        all.filter(|event| event.source != Source::Host)
     };
     PlaceFigures {
         label,
@@ -375,7 +395,11 @@ fn first(
                 names.push(name.clone());
             }
         }
-        (!names.is_empty()).then(|| Value::words(finding::numbers::list(&names)))
+        let words = match names.len() == place.figures.len() && names.len() > 1 {
+            true => "every figure".to_owned(),
+            false => finding::numbers::list(&names),
+        };
+        (!names.is_empty()).then_some(Value::Words(words))
     };
     let better = left.iter().find(|&&other| !standings[k][other].worse.is_empty());
     let named: Vec<String> = left.iter().map(|&other| places[other].label.clone()).collect();
@@ -465,7 +489,7 @@ fn limit(view: &View<'_>, place: &PlaceFigures) -> Option<Finding> {
         let name = &place.figures.iter().find(|figure| figure.rank == rank)?.row;
         view.grid_rows().find(|row| row.name() == *name)
     };
-    let row = row_of(0).or_else(|| row_of(2))?;
+    let row = row_of(1).or_else(|| row_of(2))?;
     let (_, commits) = mean_seconds(row, "commit")?;
     let (write, writes) = mean_seconds(row, "write")?;
     let flush = mean_seconds(row, "fdatasync").or_else(|| mean_seconds(row, "fsync"));
@@ -523,8 +547,14 @@ fn sure(views: &[View<'_>], places: &[PlaceFigures], left: &[usize], terms: &Ter
         .with("margin", Number::share(terms.margin))
 }
 
+/// What was found in each of them.
+fn sections(views: &[View<'_>]) -> Vec<Section> {
+    let of = |view| Explanation::of(std::slice::from_ref(view), &Context::default()).runs;
+    views.iter().flat_map(of).flat_map(|run| run.sections).collect()
+}
+
 /// What disturbed any of them, each kind once. That streams cost each other is asked for.
-fn disturbed(views: &[View<'_>]) -> Finding {
+fn disturbed(views: &[View<'_>], sections: &[Section]) -> Finding {
     let mut by: Vec<Value> = Vec::new();
     let is_foreign = |view: &View<'_>| {
         let marks = Findings::of(view).marks(view);
@@ -533,15 +563,11 @@ fn disturbed(views: &[View<'_>]) -> Finding {
     if views.iter().any(is_foreign) {
         by.push(Value::words("traffic on the device that was not asked for"));
     }
-    for view in views {
-        let explanation = Explanation::of(std::slice::from_ref(view), &Context::default());
-        let all = explanation.runs.into_iter().flat_map(|run| run.sections);
-        let others: Vec<Section> =
-            all.filter(|section| section.question != Question::Interference).collect();
-        for title in disturbances(&others, &[Severity::Warning, Severity::Failure]) {
-            if !by.contains(&title) {
-                by.push(title);
-            }
+    let others: Vec<Section> =
+        sections.iter().filter(|section| !TOLD.contains(&section.question)).cloned().collect();
+    for title in disturbances(&others, &[Severity::Warning, Severity::Failure]) {
+        if !by.contains(&title) {
+            by.push(title);
         }
     }
     match by.is_empty() {

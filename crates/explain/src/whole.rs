@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use finding::{Code, Finding, Value};
-use record::{Purpose, RunHeader, RunState, SIDE_FAILED, VisitEnd, VisitRecord};
+use record::{Purpose, Run, RunHeader, RunState, SIDE_FAILED, VisitEnd, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::line::looks_for_line;
 use crate::view::{CellView, View, is_sane};
 use crate::visits::Visits;
 
@@ -25,6 +26,8 @@ pub struct Whole {
     pub running: bool,
     /// It is a side of a comparison in turns: nothing goes on with it.
     pub in_blocks: bool,
+    /// `plimsoll resume` goes on with it.
+    pub resumable: bool,
     /// What became of its visits, for people: the line of every head.
     pub visits: String,
     /// Visits that ended by an error.
@@ -44,6 +47,12 @@ pub struct Whole {
     pub failed_requests_in: Vec<String>,
     /// Visits whose counts or times no storage can have made: left out of everything.
     pub unusable: u32,
+}
+
+/// Whether what is missing can be made later: not of sides that take turns, and not of a load line,
+/// which is of the moment.
+pub fn resumable(run: &Run) -> bool {
+    run.header.blocks.is_none() && !looks_for_line(run)
 }
 
 impl Whole {
@@ -68,6 +77,7 @@ impl Whole {
             broken_off: broken_off(header).map(str::to_owned),
             running: header.state == RunState::Running,
             in_blocks: header.blocks.is_some(),
+            resumable: resumable(view.run),
             visits: Visits::of(view.run).line(),
             failed: size(failed().count()),
             why_failed: most_frequent(failed().filter_map(reason)),
@@ -110,7 +120,8 @@ impl Whole {
                     of(code)
                         .with("how", Value::words(how))
                         .with("visits", Value::words(&self.visits))
-                        .with("in_blocks", self.in_blocks),
+                        .with("in_blocks", self.in_blocks)
+                        .with("resumable", self.resumable),
                 );
             }
             _ => {}

@@ -21,8 +21,6 @@ const ROUNDS_SHOWN: u32 = 3;
 const SPENT_MAX: Nanos = Nanos::secs(480);
 /// Where so many rounds would be needed, no more than half as many as at least are made beside those.
 const HOPELESS: f64 = 3.0 * ROUNDS.1 as f64;
-/// A line is not near where less than this of every allowance is used up.
-const FAR_BELOW: f64 = 0.05;
 /// Distances from the estimate in a round, in steps of a hundredth of ln rate.
 const RUNGS: [i32; 5] = [-6, -3, 0, 3, 6];
 /// Steps that the estimate may move between rounds.
@@ -269,10 +267,15 @@ impl Ladder {
         Nanos::from_secs_f64(seconds.fold(0.0, f64::max).min(longest.as_secs_f64()))
     }
 
+    /// The visit that came next was made, and has to be made again.
+    pub fn again(&mut self) {
+        self.spent += self.next().map_or(Nanos::ZERO, |step| step.time + step.ramp);
+    }
+
     /// The visit that came next was made.
     pub fn add(&mut self, seen: &Seen) {
         let Some(step) = self.next() else { return };
-        self.spent += step.time + step.ramp;
+        self.again();
         // By more than chance: one late request of forty says little.
         let over = |(bound, (due, late)): (&Allowed, &(f64, f64))| {
             let allowed = bound.allowance * due;
@@ -374,13 +377,6 @@ impl Ladder {
         }
         if !left.is_empty() {
             self.place = Place::Round { left };
-            return;
-        }
-        if self.is_far_below() {
-            // What failed twice did so by something rare.
-            self.visits.iter_mut().for_each(Vec::clear);
-            (self.passed, self.failed, self.round) = (Some(self.centre), None, 0);
-            self.place = Place::Bracket { at: self.centre.by(OCTAVE), again: false };
             return;
         }
         let at = self.centre.ln();
@@ -488,15 +484,6 @@ impl Ladder {
     /// A backlog grows from between these two rates; `None` where it was not found.
     pub const fn capacity(&self) -> Option<(Load, Load)> {
         self.capacity
-    }
-
-    /// Whether the first round used up next to nothing of any limit.
-    fn is_far_below(&self) -> bool {
-        let used = |(visits, bound): (&Vec<Late>, &Allowed)| {
-            let (due, late) = visits.iter().fold((0.0, 0.0), |(d, l), v| (d + v.due, l + v.late));
-            late > FAR_BELOW * bound.allowance * due
-        };
-        self.round == 1 && !self.visits.iter().zip(&self.bounds).any(used)
     }
 
     /// Rounds until the interval is narrow enough, by how wide it is after those so far.

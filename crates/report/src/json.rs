@@ -131,6 +131,8 @@ pub struct Target {
     pub cache_bytes: Option<u64>,
     /// What a reader of the numbers must know about it.
     pub remarks: Vec<String>,
+    /// The text that a simulated device was made by; null of others.
+    pub model: Option<String>,
 }
 
 /// A link that all data of a device pass.
@@ -704,6 +706,7 @@ fn target(target: &record::TargetRecord) -> Target {
             .map(|link| Link { name: link.name.clone(), bytes_per_second: link.bytes_per_second }),
         cache_bytes: target.cache_bytes,
         remarks: target.remarks.clone(),
+        model: target.model.clone(),
     }
 }
 

@@ -273,7 +273,11 @@ impl Field {
             Self::Files(files) => files.stage(cell, seed).map(Some),
             Self::Twin(stage, _) => {
                 match stage {
-                    Some(Stage::Model(model)) => model.begin_visit(seed),
+                    Some(Stage::Model(model)) => {
+                        model.begin_visit(seed);
+                        let through = |s: &Stream| s.write_through != WriteThrough::No;
+                        model.write_through(cell.streams.iter().any(through));
+                    }
                     Some(Stage::Memory(memory)) => memory.set_buffer(twin_buffer(&cell.streams)),
                     _ => {}
                 }

@@ -196,6 +196,15 @@ impl Prepared {
         said
     }
 
+    /// Files that are made and stay.
+    pub fn stays(&self) -> Vec<&Path> {
+        let Ground::Paths(paths) = &self.ground else { return Vec::new() };
+        let is_named = |p: &&Permit| {
+            p.action == Action::Create && (self.settings.keep || !paths.is_scratch(&p.path))
+        };
+        paths.permits.iter().filter(is_named).map(|permit| permit.path.as_path()).collect()
+    }
+
     /// The same without the visits.
     pub fn describe_effects(&self) -> Vec<String> {
         let mut said = Vec::new();

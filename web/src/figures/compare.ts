@@ -369,7 +369,7 @@ export const compare: Figure = {
   id: 'compare',
   title: 'Times the baseline',
   how: [
-    "How many times the baseline's rate a run has: ×2 is twice as fast, ×0.5 half. The axis is such that twice and half are as far from 1. Whiskers are 95 % intervals.",
+    "How many times the baseline's rate a run has: x2 is twice as fast, x0.5 half. The axis is such that twice and half are as far from 1. Whiskers are 95 % intervals.",
     'Green triangles up and red triangles down are differences that are sure; grey is the same within the margin, or cannot be told. In a grid, orange is slower, blue faster, and a frame is a difference that is sure.',
     'Each suite has a baseline of its own. Against one other than its first run, ratios are bounded by both intervals and not tested.',
   ],

@@ -156,7 +156,7 @@ function draw(context: Context): Drawing {
             color: colors.soft,
             hideOverlap: true,
             customValues: round,
-            formatter: (v: number) => `×${format.tick(v)}`,
+            formatter: (v: number) => `x${format.tick(v)}`,
           },
           axisTick: { customValues: round },
         },

@@ -2382,6 +2382,10 @@ export interface Target {
    */
   link: Link | null;
   /**
+   * The text that a simulated device was made by; null of others.
+   */
+  model: string | null;
+  /**
    * Mount point and options.
    */
   mount: string | null;

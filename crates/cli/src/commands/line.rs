@@ -50,8 +50,11 @@ const PIECES_MIN: u64 = 10;
 /// was due. The answer is the *load line* with its 95 % interval, what breaks first, the rate from
 /// which a backlog grows, and whether the low end of the line holds for a minute.
 ///
-/// Takes three to eight minutes after the file is filled, longer where others use the device. In a directory a file is made for that and
-/// removed afterwards.
+/// Transactions come whether earlier ones are done or not, as from many clients. `which` has a few
+/// sessions that each wait for their commit, so it may rank places in another order.
+///
+/// Takes three to eight minutes after the file is filled, longer where others use the device. In a
+/// directory a file is made for that and removed afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LineArgs {

@@ -1,6 +1,7 @@
 //! `plimsoll resume`
 
 use clap::Args;
+use explain::whole::resumable;
 use record::{RunHeader, RunState};
 use store::Store;
 use units::Nanos;
@@ -100,9 +101,9 @@ fn newest_unfinished(store: &Store, output: &Output) -> Result<String, Failure> 
     let runs = order::readable(store, output)?;
     let mut found: Vec<&str> = Vec::new();
     for run in runs.iter().rev().filter(|run| run.state != RunState::Complete && !run.live) {
-        // A side of a comparison cannot go on alone, and must not stand before one that can.
+        // What cannot go on must not stand before what can.
         let read = order::unless_damaged(&run.id, store.load(&run.id), output)?;
-        if read.is_some_and(|run| run.header.blocks.is_none()) {
+        if read.is_some_and(|run| resumable(&run)) {
             found.push(&run.id);
         }
     }

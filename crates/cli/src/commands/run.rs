@@ -112,7 +112,12 @@ pub fn run(args: &RunArgs, common: &Common, output: Output) -> Result<ExitCode, 
         return Ok(ExitCode::Ok);
     }
     let mut store = Store::open(&store_path)?;
-    play(prepared, &mut store, &args.talk, &output, None)
+    let stays: Vec<String> = prepared.stays().iter().map(|p| p.display().to_string()).collect();
+    let code = play(prepared, &mut store, &args.talk, &output, None)?;
+    for path in stays {
+        output.note(&report::plain(&format!("{path} was made, and stays")));
+    }
+    Ok(code)
 }
 
 /// What is to be measured.

@@ -46,6 +46,9 @@ const PLACES_MAX: usize = 26;
 /// together with a checkpoint; in blocks that take the places in random order, about two minutes
 /// after the files are filled. In a directory a file is made for that and removed afterwards.
 ///
+/// Sessions wait for their commits here. What a place carries of transactions that arrive whether
+/// earlier ones are done or not tells `plimsoll line`, which may rank places in another order.
+///
 /// The answer has five lines: which place, how much, what limits it, how sure that is, what
 /// disturbed it. Differences up to `--margin` count as none.
 #[derive(Debug, Args)]
@@ -101,6 +104,7 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
         _ => format!("`plimsoll compare {} --cells`", ids.join(" ")),
     };
     output.note(&format!("stored as {}: {more} shows every figure", ids.join(", ")));
+    output.note("how much of it within a response time: `plimsoll line PLACE`");
     Ok(measured.code().unwrap_or(ExitCode::Ok))
 }
 

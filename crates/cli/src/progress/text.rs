@@ -58,8 +58,9 @@ pub fn begin(header: &RunHeader, done: usize, left: Left) -> String {
         (least, most) if least == most => counted(u64::from(most), "visit"),
         (least, most) => format!("{least} to {most} visits"),
     };
+    let clock = if header.target.model.is_some() { " on its own clock" } else { "" };
     let mut text = format!(
-        "{} {} on {}, {resumed}{visits} to make, {}",
+        "{} {} on {}, {resumed}{visits} to make, {}{clock}",
         report::plain(&header.id),
         report::plain(&header.suite),
         report::plain(&header.target.resolved),

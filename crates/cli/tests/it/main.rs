@@ -7,6 +7,7 @@ mod calibrate;
 mod compare;
 mod export;
 mod gate;
+mod golden;
 mod help;
 mod import;
 mod input;

@@ -54,6 +54,8 @@ pub struct Model {
     cache: Option<Cache>,
     write_cache: Option<WriteCache>,
     sync_work: f64,
+    /// Writes take as long as the flush that makes them durable, too.
+    writes_through: bool,
     trim_work: f64,
     /// Earliest first; ties in the order of submission.
     pending: BinaryHeap<Reverse<Pending>>,
@@ -288,6 +290,7 @@ impl Model {
                 drained: 0.0,
             }),
             sync_work: (spec.sync_time.get() as f64).max(1.0),
+            writes_through: false,
             trim_work: (spec.trim_time.get() as f64).max(1.0),
             pending: BinaryHeap::with_capacity(slots as usize),
             held: BinaryHeap::with_capacity(slots as usize),
@@ -318,6 +321,11 @@ impl Model {
             self.free.push(gone.flight);
         }
         self.pace.begin_visit(self.now, seed);
+    }
+
+    /// Whether writes from now on are durable when they complete, as with `O_DSYNC`.
+    pub const fn write_through(&mut self, through: bool) {
+        self.writes_through = through;
     }
 
     /// What completed so far.
@@ -432,7 +440,11 @@ impl Model {
                 self.serve(if hit { Path::ReadHit } else { Path::Read }, request.length)
             }
             // Of a copy inside of the kernel the write is what takes long.
-            Op::Write | Op::CopyRange | Op::Commit => self.begin_write(request),
+            Op::Write | Op::CopyRange | Op::Commit => {
+                let (cost, passed) = self.begin_write(request);
+                let flush = if self.writes_through { self.sync_work } else { 0.0 };
+                (lengthened(cost, passed, cost.work + flush), passed)
+            }
             Op::Fsync | Op::Fdatasync | Op::SyncRange => self.plain(self.sync_work),
             // What a directory costs is the file system's, of which there is no law.
             Op::Create | Op::Stat | Op::Delete => self.plain(self.sync_work),
@@ -482,17 +494,10 @@ impl Model {
                 0.0
             }
         };
-        let (mut cost, passed) = self.serve(Path::WriteCached, request.length);
+        let (cost, passed) = self.serve(Path::WriteCached, request.length);
         self.wear.write(request);
-        if wait > 0.0 {
-            // Its place in the law's queue is that for room, where it waits longer.
-            let work = cost.work.max(wait);
-            let before = (cost.work / work) as f32;
-            // The wait is in the last stage it passes: the one with the cache in it.
-            cost.leaves[..usize::from(passed) - 1].iter_mut().for_each(|leave| *leave *= before);
-            cost.work = work;
-        }
-        (cost, passed)
+        // Its place in the law's queue is that for room, where it waits longer.
+        (lengthened(cost, passed, cost.work.max(wait)), passed)
     }
 
     #[inline]
@@ -526,6 +531,16 @@ impl Model {
         }
         delivered
     }
+}
+
+/// The same with more work, which is in the last stage that it passes.
+fn lengthened(mut cost: Cost, passed: u8, work: f64) -> Cost {
+    if work > cost.work {
+        let before = (cost.work / work) as f32;
+        cost.leaves[..usize::from(passed) - 1].iter_mut().for_each(|leave| *leave *= before);
+        cost.work = work;
+    }
+    cost
 }
 
 /// Latency of a request due at `due` of the present stretch and fetched `now`. What was due in

@@ -704,6 +704,18 @@ fn heat_makes_a_sawtooth() {
 }
 
 #[test]
+fn a_write_through_takes_as_long_as_a_flush_besides() {
+    let law = ModelSpec::from_law(fixed(Nanos::micros(100)), None);
+    let mut model = open(&ModelSpec { sync_time: Nanos::millis(7), ..law }, 1);
+    let mut write_takes = |through: bool| {
+        model.write_through(through);
+        run(&mut model, 1, 1, |_, slot| write(0, 4096, slot))[0].latency()
+    };
+    let taken = [false, true, false].map(&mut write_takes);
+    assert_eq!(taken, [100, 7100, 100].map(Nanos::micros));
+}
+
+#[test]
 fn a_cliff_refills_while_idle() {
     let refill = Some(Nanos::secs(15));
     let cliff = CliffSpec { after: Bytes::mib(8), factor: 0.25, reads: false, refill };

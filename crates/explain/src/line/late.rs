@@ -298,7 +298,7 @@ impl Climb {
         let is_frozen = step.of != StepOf::Hold && self.terms.is_frozen(visit);
         if is_frozen && self.frozen < FROZEN_MAX {
             self.frozen += 1;
-            return;
+            return self.ladder.again();
         }
         self.frozen = 0;
         self.ladder.add(&self.terms.seen(visit, step.load, step.time));

@@ -428,7 +428,9 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
         (f.requests > 0).then_some((*rate)? * f.bytes as f64 / f.requests as f64 / 1_048_576.0)
     };
     let bandwidths = lines.iter().zip(&all).zip(&rates).map(bandwidth).collect();
-    let mut columns = vec![number("IOPS", "1/s", 0, rates)];
+    let commits = lines.iter().all(|line| line.stream.commits());
+    let head = if commits { "commits" } else { "IOPS" };
+    let mut columns = vec![number(head, "1/s", 0, rates)];
     if intervals.iter().any(Option::is_some) {
         columns.push(Column {
             head: "+-".into(),
