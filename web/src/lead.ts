@@ -13,8 +13,6 @@ interface Key {
   under: string[];
 }
 
-/** What is not kept free for a rebuild, a lost replica, and growth. */
-const KEPT = 0.7;
 const KEYS_MAX = 4;
 /** Runs that one number names. */
 const RUNS_MAX = 3;
@@ -165,13 +163,12 @@ const ofTogether = (run: model.PageRun): Key[] =>
   });
 
 /** The line, what it leaves free, and where queues have no end. */
-function ofLine({ rate, capacity, level }: NonNullable<model.PageRun['line']>): Key[] {
-  if (!rate) return [];
+function ofLine({ rate, spare, capacity, level }: NonNullable<model.PageRun['line']>): Key[] {
+  if (!rate || !spare) return [];
   const { value, low, high } = rate;
-  const safe = low ?? value;
   const keys: Key[] = [
     {
-      value: format.count(safe * KEPT),
+      value: format.count(spare.value),
       what: 'transactions/s to plan with',
       under: ['30 % kept free, of the low end of the line'],
     },

@@ -249,8 +249,10 @@ mod tests {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Database {
     /// PostgreSQL on Linux as it comes.
+    #[value(alias = "postgresql")]
     Postgres,
     /// MySQL and MariaDB as they come.
+    #[value(alias = "mysql", alias = "mariadb")]
     Innodb,
     /// SQLite in WAL mode, flushed at each commit (synchronous=FULL): one writer at a time.
     Sqlite,

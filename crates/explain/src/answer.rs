@@ -33,7 +33,7 @@ pub(crate) fn answer(
     interference: &Interferences,
     sections: &[Section],
 ) -> Vec<Finding> {
-    if let Some(line) = crate::line::line(view) {
+    if let Some(line) = crate::line::of(view, sections) {
         return line.answer.findings;
     }
     if let Some(alone) = crate::which::alone(view, sections) {
@@ -301,13 +301,29 @@ fn disturbs(section: &&Section) -> bool {
     !matches!(section.question, Question::Confidence | Question::Limits | Question::Waits)
 }
 
-/// What the sections with such findings are called, of those whose findings disturb a run.
-pub(crate) fn disturbances(sections: &[Section], severities: &[Severity]) -> Vec<Value> {
-    let has = |section: &&Section| {
-        section.findings.iter().any(|finding| severities.contains(&finding.severity))
-    };
-    let titles = sections.iter().filter(disturbs).filter(has);
-    titles.map(|section| Value::words(title(section.question))).collect()
+/// What findings of such severities come to, of sections whose findings disturb a run; each once.
+fn disturbances(sections: &[Section], severities: &[Severity]) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    for section in sections.iter().filter(disturbs) {
+        let found = section.findings.iter().filter(|one| severities.contains(&one.severity));
+        for one in found.map(|one| Value::words(title(section.question, one.code))) {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+/// The same for an answer that says itself whether the run came to its end.
+///
+/// * `asks`: which sections count.
+pub(crate) fn disturbed_by(sections: &[Section], asks: fn(Question) -> bool) -> Vec<Value> {
+    let is_told = |one: &Finding| matches!(one.code, Code::EndedEarly | Code::UnderWay);
+    let mut asked: Vec<Section> =
+        sections.iter().filter(|section| asks(section.question)).cloned().collect();
+    asked.iter_mut().for_each(|section| section.findings.retain(|one| !is_told(one)));
+    disturbances(&asked, &[Severity::Warning, Severity::Failure])
 }
 
 fn disturbed(sections: &[Section]) -> Finding {
@@ -323,12 +339,16 @@ fn disturbed(sections: &[Section]) -> Finding {
     }
 }
 
-/// As the sections are called, within a sentence.
-fn title(question: Question) -> String {
-    match question {
+/// As the sections are called, within a sentence; of the run itself what is wrong with it.
+fn title(question: Question, code: Code) -> String {
+    match (question, code) {
+        (_, Code::RequestsFailed) => "requests that failed".to_owned(),
+        (_, Code::RequestsLost) => "requests that never came back".to_owned(),
+        (_, Code::VisitsFailed) => "visits that failed".to_owned(),
+        (_, Code::TargetGone) => "the removal of what was measured".to_owned(),
         // Its own "and" would be one of the list's.
-        Question::Drift => "drift".to_owned(),
-        other => other.title().to_lowercase(),
+        (Question::Drift, _) => "drift".to_owned(),
+        (other, _) => other.title().to_lowercase(),
     }
 }
 

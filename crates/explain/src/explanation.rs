@@ -222,8 +222,21 @@ fn unless_nothing(view: &View<'_>, what: &str, found: Vec<Finding>) -> Vec<Findi
     }
 }
 
+/// What was found in a run, without the answer that it comes to.
+pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
+    OfRun::unanswered(view, &Context::default(), None).sections
+}
+
 impl OfRun {
     fn new(view: &View<'_>, context: &Context, floor: Option<&Floor>) -> Self {
+        let mut own = Self::unanswered(view, context, floor);
+        let (barriers, interference) = (&own.barriers, &own.interference);
+        let answer = answer(view, &own.findings, barriers, interference, &own.sections);
+        own.sections.splice(..0, Section::new(Question::Answer, answer));
+        own
+    }
+
+    fn unanswered(view: &View<'_>, context: &Context, floor: Option<&Floor>) -> Self {
         let header = &view.run.header;
         let findings = Findings::of(view);
         let barriers = barriers(view, context.null_rate);
@@ -260,14 +273,11 @@ impl OfRun {
             Section::new(Question::Steady, findings.steady.findings()),
             Section::new(Question::Waits, latencies.findings()),
         ];
-        let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
-        let answer = answer(view, &findings, &barriers, &interference, &sections);
-        sections.splice(..0, Section::new(Question::Answer, answer));
         Self {
             run: header.id.clone(),
             suite: header.suite.clone(),
             target: header.target.given.clone(),
-            sections,
+            sections: sections.into_iter().flatten().collect(),
             marks: findings.marks(view),
             state: header.state.name().to_owned(),
             standing: visits.standing(header).to_owned(),

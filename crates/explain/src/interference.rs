@@ -459,7 +459,9 @@ impl Interference {
         let rate = words::iops(self.rate);
         let unit = words::unit(&self.operation);
         let by = by.map_or(String::new(), |by| format!(" by {by}"));
-        format!("{name} {rate} {unit}{by}, x{:.2} of alone", self.rate_ratio)
+        let ratio = Number::ratio(self.rate_ratio);
+        let ratio = self.rate_ratio_ends.map_or(ratio, |(low, high)| ratio.within(low, high));
+        format!("{name} {rate} {unit}{by}, {} of alone", finding::text::shown(&ratio))
     }
 
     /// Takes in what the suite sets, and judges.
@@ -708,7 +710,7 @@ pub(crate) mod tests {
         let b = &found[1];
         assert!((b.rate_ratio - 1.0).abs() < 1e-9 && b.p99_ratio == Some(1.0));
         let said = texts(&interference(&View::new(&run)).findings());
-        assert!(said[0].starts_with("`a` (read) suffers most beside `b`: x0.25"), "{said:?}");
+        assert!(said[0].starts_with("`a` (read), worst beside `b`: x0.25"), "{said:?}");
         assert!(said[1].starts_with("`b` (read) has no relevant loss"), "{said:?}");
     }
 
@@ -744,7 +746,7 @@ pub(crate) mod tests {
             "{little}"
         );
         let lost = said(&noisy([830, 831, 832], [1_000, 1_001, 1_002]));
-        assert!(lost.starts_with("`a` (read) suffers most beside `b`: x0.83"), "{lost}");
+        assert!(lost.starts_with("`a` (read), worst beside `b`: x0.83"), "{lost}");
         // One visit each knows of no chance.
         let mut single = noisy([830, 831, 832], [1_000, 1_001, 1_002]);
         single.visits.retain(|visit| visit.repeat == 0);
@@ -792,7 +794,7 @@ operation = "read"
             visit.streams[0].backlog = 2_000;
         }
         let said = texts(&interference(&View::new(&run)).findings());
-        let wanted = "`a` (read) suffers most beside `b`: the suite sets the stream's rate, 80.0 a \
+        let wanted = "`a` (read), worst beside `b`: the suite sets the stream's rate, 80.0 a \
                       second, and it did not reach that there (83.1 there, 100 alone, x0.83";
         assert!(said[0].starts_with(wanted), "{said:?}");
     }
@@ -860,7 +862,7 @@ operation = "read"
         let found = interference(&View::new(&run));
         assert_eq!(found.found[0].verdict, Verdict::Suffers, "{:?}", found.found[0]);
         let said = &found.findings()[0].text();
-        assert!(said.starts_with("`a` (read) suffers most beside `b`: x1.00"), "{said}");
+        assert!(said.starts_with("`a` (read), worst beside `b`: x1.00"), "{said}");
         assert!(said.contains("with the pauses that the suite asks for"), "{said}");
         assert!(said.contains("its requests take 500 us on average, x5.00"), "{said}");
     }

@@ -7,9 +7,9 @@ mod late;
 
 use std::collections::BTreeMap;
 
-use finding::{Code, Finding, Number, Value};
+use finding::{Code, Finding, Number, Question, Section, Value};
 use plan::ladder::{Found, Line, Load, PIECE, breaks};
-use record::{RunState, VisitEnd, VisitRecord};
+use record::{RunState, VisitRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::interval::student_quantile;
@@ -20,7 +20,10 @@ pub use late::{
     Climb, HOLD, LOAD, MixTerms, StreamLimit, counts, load_of, looks_for_line, replayed,
 };
 
+use crate::answer::disturbed_by;
+use crate::explanation;
 use crate::view::View;
+use crate::whole::is_failed;
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.line/1";
@@ -28,6 +31,8 @@ pub const SCHEMA: &str = "plimsoll.line/1";
 const KEPT_FREE: f64 = 0.3;
 /// Of the verdict on a hold, by its pieces.
 const CONFIDENCE: f64 = 0.95;
+/// Of what was never seen there may be so many with 95 %: -ln 0.05.
+const NONE_SEEN: f64 = 3.0;
 
 /// What is known of a load line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -85,7 +90,7 @@ pub struct LoadLine {
     /// Each rate that was played, rising: what a figure of response time against rate draws.
     pub rates: Vec<RatePoint>,
     /// The answer.
-    pub answer: finding::Section,
+    pub answer: Section,
 }
 
 /// A limit, and its own line.
@@ -200,6 +205,11 @@ pub struct RatePoint {
 
 /// The load line of a run that looked for one.
 pub fn line(view: &View<'_>) -> Option<LoadLine> {
+    of(view, &explanation::sections(view))
+}
+
+/// * `sections`: what else was found in it.
+pub(crate) fn of(view: &View<'_>, sections: &[Section]) -> Option<LoadLine> {
     let run = view.run;
     if !looks_for_line(run) {
         return None;
@@ -238,14 +248,19 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
         let (low, high) = (low.per_second(), high.per_second());
         Number::iops((low * high).sqrt()).within(low, high)
     });
-    let (held_told, freezes_told) = (held.as_ref(), freezes.as_ref());
-    let told = Told { view, terms: &terms, held: held_told, freezes: freezes_told, capacity };
+    // What moves rates is what a line is made of.
+    let asked = |question| matches!(question, Question::Run | Question::Caches);
+    let disturbed = disturbed_by(sections, asked);
+    let (terms, held_at, freezes_at) = (&terms, held.as_ref(), freezes.as_ref());
+    let told = Told { view, terms, held: held_at, freezes: freezes_at, capacity, disturbed };
     let mut findings = told.failed();
     match (is_hold_alone, &held) {
         (true, Some(held)) => findings.push(told.carried(held, standing)),
         (true, None) => findings.push(told.not_held()),
         _ => findings.extend(told.findings(&found)),
     }
+    let by = Some(&told.disturbed).filter(|by| !by.is_empty());
+    findings.extend(by.map(|by| Finding::new(Code::AnswerDisturbed).with("by", by.clone())));
     Some(LoadLine {
         schema: SCHEMA.to_owned(),
         place: run.header.target.given.clone(),
@@ -261,7 +276,7 @@ pub fn line(view: &View<'_>) -> Option<LoadLine> {
         held: held.map(|held| held.held),
         streams: terms.streams.iter().cloned().collect(),
         rates,
-        answer: finding::Section { question: finding::Question::Answer, findings },
+        answer: Section { question: Question::Answer, findings },
     })
 }
 
@@ -299,14 +314,17 @@ fn hold(view: &View<'_>, terms: &MixTerms) -> Option<Holding> {
     let cell = run.cells.iter().find(|cell| cell.index == visit.cell)?;
     let load = load_of(cell)?;
     let time = cell.coordinates.iter().find(|(axis, _)| axis == HOLD)?.1.parse().ok()?;
-    let over = terms.pieces(visit, time);
+    let over = terms.pieces(visit, load, time);
     let broke = breaks(&over);
-    let counted = terms.limits.iter().map(|one| one.count(visit, load, time));
-    let shares: Vec<f64> = counted.map(|(due, late)| late as f64 / due.max(1) as f64).collect();
-    let used = terms.limits.iter().zip(&shares).map(|(one, share)| {
+    let of = |one: &StreamLimit| {
+        let (due, late) = one.count(visit, load, time);
+        let (due, share) = (due as f64, late as f64 / due.max(1) as f64);
+        // So many without a late one, or with one more, say with 95 % no more than this.
+        let half = one.spread(visit, over.len()).max(NONE_SEEN / due);
         let allowance = one.limit.allowance();
-        (share / allowance, one.spread(visit, over.len()) / allowance)
-    });
+        (share, (share / allowance, half / allowance))
+    };
+    let (shares, used): (Vec<f64>, Vec<_>) = terms.limits.iter().map(of).unzip();
     let per: f64 = terms.streams.iter().map(|(_, requests)| requests).sum();
     let requests = (load.per_second() * per * time.as_secs_f64()) as u64;
     let held = Held {
@@ -315,9 +333,9 @@ fn hold(view: &View<'_>, terms: &MixTerms) -> Option<Holding> {
         broke_at_ns: broke.map(|piece| PIECE.get().saturating_mul(piece as u64)),
         requests,
         freezes: terms.limits.iter().map(|one| one.freezes(visit).len() as u64).max().unwrap_or(0),
-        late_shares: shares.clone(),
+        late_shares: shares,
     };
-    Some(Holding { used: used.collect(), held })
+    Some(Holding { used, held })
 }
 
 impl StreamLimit {
@@ -377,6 +395,7 @@ struct Told<'a> {
     held: Option<&'a Holding>,
     freezes: Option<&'a LineFreezes>,
     capacity: Option<Number>,
+    disturbed: Vec<Value>,
 }
 
 impl Told<'_> {
@@ -395,9 +414,8 @@ impl Told<'_> {
 
     /// Visits that failed: before anything else.
     fn failed(&self) -> Vec<Finding> {
-        let is_failed = |visit: &&VisitRecord| visit.end == VisitEnd::Failed;
-        let failed = self.view.run.visits.iter().filter(is_failed).count();
-        let found = Finding::new(Code::WhichFailed).with("place", self.place());
+        let failed = self.view.run.visits.iter().filter(|visit| is_failed(visit)).count();
+        let found = Finding::new(Code::PlaceFailed).with("place", self.place());
         Vec::from_iter((failed > 0).then(|| found.with("failed", failed)))
     }
 
@@ -484,7 +502,8 @@ impl Told<'_> {
                 .with("rare", rare)
                 .with("converged", line.converged)
                 .with("reach", Value::words(reach))
-                .with("interrupted", self.interrupted()),
+                .with("interrupted", self.interrupted())
+                .with("undisturbed", self.disturbed.is_empty()),
         );
         found
     }
@@ -511,7 +530,7 @@ impl Told<'_> {
         match held.broke_at_ns {
             Some(at) => Finding::new(Code::LineBroke)
                 .with("load", load)
-                .with("at", Number::ns(at))
+                .with_some("at", (at > 0).then(|| Number::ns(at)))
                 .with("lower", (held.load / 2.0) as u64),
             None => Finding::new(Code::LineHeld)
                 .with("time", Value::words(Nanos::new(held.time_ns).to_string()))

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use finding::{Code, Finding, Number, Question, Section, Severity, Value};
+use finding::{Code, Finding, Number, Question, Section, Value};
+use record::RunState;
 use record::stack::What;
-use record::{RunState, VisitEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::disturbances;
+use crate::answer::disturbed_by;
 use crate::compare::{
     Against, Direction, Outcome, Ratio, Terms, Verdict, compare, label, percentile,
 };
-use crate::explanation::{Context, Explanation};
+use crate::explanation;
 use crate::findings::Findings;
 use crate::freeze::Source;
 use crate::view::{CellView, View};
+use crate::whole::is_failed;
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.which/1";
@@ -25,8 +26,8 @@ const SCAN: &str = "scan";
 /// The suite that is played on each place.
 pub const SUITE: &str = "which";
 
-/// What the answer tells itself, or asked for.
-const TOLD: [Question; 3] = [Question::Run, Question::Interference, Question::Answer];
+/// An interval whose ends differ by so much says nothing to plan with.
+const WIDE: f64 = 3.0;
 
 /// Differences up to this count as none, unless somebody says otherwise.
 pub const MARGIN: f64 = 0.1;
@@ -89,7 +90,7 @@ pub struct PlaceFigures {
     pub run: String,
     /// In the order in which they decide.
     pub figures: Vec<PlaceFigure>,
-    /// Visits that failed.
+    /// Visits that failed, or in which requests never came back.
     pub failed: u32,
     /// How often nothing completed for 100 ms and more, and the host was not to blame.
     pub stalls: u32,
@@ -126,7 +127,8 @@ struct Compared {
 /// * `terms`: `margin` is the difference that counts as none.
 /// * `minutes`: how long was measured, for what to do next.
 pub fn which(views: &[View<'_>], terms: &Terms, minutes: u64) -> Which {
-    of(views, &sections(views), terms, minutes)
+    let sections: Vec<Section> = views.iter().flat_map(explanation::sections).collect();
+    of(views, &sections, terms, minutes)
 }
 
 /// * `sections`: what was found in each.
@@ -142,7 +144,7 @@ fn of(views: &[View<'_>], sections: &[Section], terms: &Terms, minutes: u64) -> 
     let ratios = chosen.map(|k| ratios(&places, &against, k)).unwrap_or_default();
     let unfinished = views.iter().any(|view| view.run.header.state != RunState::Complete);
     match chosen.and_then(|k| Some((k, views.get(k)?))) {
-        None => found.push(Finding::new(Code::WhichNothing)),
+        None => found.push(Finding::new(Code::WhichNothing).with("unfinished", unfinished)),
         Some((k, view)) => {
             let said = first(&places, &standings, &ratios, (choice, k, &left), terms, minutes);
             found.extend(said.map(|said| said.with("unfinished", unfinished)));
@@ -150,7 +152,10 @@ fn of(views: &[View<'_>], sections: &[Section], terms: &Terms, minutes: u64) -> 
             found.extend(limit(view, &places[k]));
             found.extend(stalled(&places));
             found.extend(cached(&places));
-            found.push(sure(views, &places, &left, terms).with("unfinished", unfinished));
+            let sure = sure(views, &places, &left, terms).with("unfinished", unfinished);
+            let wide = decide_wide(&places).map(Value::words);
+            let minutes = minutes.saturating_mul(4);
+            found.push(sure.with_some("wide", wide).with("minutes", minutes));
             found.push(disturbed(views, sections));
         }
     }
@@ -190,7 +195,7 @@ pub(crate) fn alone(view: &View<'_>, sections: &[Section]) -> Option<Vec<Finding
         return None;
     }
     let found = of(std::slice::from_ref(view), sections, &Terms::default(), 0);
-    found.chosen().is_some().then_some(found.answer.findings)
+    Some(found.answer.findings)
 }
 
 /// What a row is a figure of, and how much it decides: the less, the more.
@@ -233,7 +238,7 @@ fn figures(label: String, view: &View<'_>) -> PlaceFigures {
     figures.sort_by_key(|figure| figure.rank);
     let header = &view.run.header;
     let place = header.target.given.clone();
-    let failed = view.run.visits.iter().filter(|visit| visit.end == VisitEnd::Failed).count();
+    let failed = view.run.visits.iter().filter(|visit| is_failed(visit)).count();
     let stalls = || {
         let all = findings.freezes.events.iter();
         all.filter(|event| event.source != Source::Host)
@@ -421,7 +426,7 @@ fn first(
 /// Places whose visits failed: before anything else.
 fn failed(places: &[PlaceFigures]) -> Vec<Finding> {
     let found = |place: &PlaceFigures| {
-        Finding::new(Code::WhichFailed)
+        Finding::new(Code::PlaceFailed)
             .with("place", Value::name(&place.place))
             .with("failed", place.failed)
     };
@@ -500,6 +505,8 @@ fn limit(view: &View<'_>, place: &PlaceFigures) -> Option<Finding> {
         let depth = row.plans().first().map_or(1, |plan| plan.queue_depth);
         Some((mean_seconds(row, "read")?.0, depth))
     });
+    // The rate that decides has its own latency.
+    let (decides, beside) = row_of(0).map_or((row, false), |row| (row, true));
     let found = Finding::new(Code::WhichLimit)
         .with("flush", is_flush)
         .with("place", Value::name(&place.place))
@@ -507,7 +514,8 @@ fn limit(view: &View<'_>, place: &PlaceFigures) -> Option<Finding> {
         .with("sessions", sessions)
         .with("one", sessions == 1)
         .with("share", Number::plain(commits as f64 / writes.max(1) as f64))
-        .with_some("longest", percentile(row, 99.0))
+        .with_some("longest", percentile(decides, 99.0))
+        .with("beside", beside)
         .with_some("read_time", read.map(|(time, _)| Number::seconds(time)));
     Some(found.with_some("depth", read.map(|(_, depth)| depth)))
 }
@@ -547,10 +555,18 @@ fn sure(views: &[View<'_>], places: &[PlaceFigures], left: &[usize], terms: &Ter
         .with("margin", Number::share(terms.margin))
 }
 
-/// What was found in each of them.
-fn sections(views: &[View<'_>]) -> Vec<Section> {
-    let of = |view| Explanation::of(std::slice::from_ref(view), &Context::default()).runs;
-    views.iter().flat_map(of).flat_map(|run| run.sections).collect()
+/// The figures that decide and are not known well enough for that; `None` where all are.
+fn decide_wide(places: &[PlaceFigures]) -> Option<String> {
+    let is_wide = |figure: &&PlaceFigure| {
+        let ends = figure.rate.low.zip(figure.rate.high);
+        ends.is_none_or(|(low, high)| low * WIDE < high)
+    };
+    let of = |place: &PlaceFigures| {
+        let first = place.figures.first().filter(is_wide)?;
+        Some(format!("{} of {}", first.what, finding::quoted(&place.place)))
+    };
+    let all: Vec<String> = places.iter().filter_map(of).collect();
+    (!all.is_empty()).then(|| finding::numbers::list(&all))
 }
 
 /// What disturbed any of them, each kind once. That streams cost each other is asked for.
@@ -563,13 +579,7 @@ fn disturbed(views: &[View<'_>], sections: &[Section]) -> Finding {
     if views.iter().any(is_foreign) {
         by.push(Value::words("traffic on the device that was not asked for"));
     }
-    let others: Vec<Section> =
-        sections.iter().filter(|section| !TOLD.contains(&section.question)).cloned().collect();
-    for title in disturbances(&others, &[Severity::Warning, Severity::Failure]) {
-        if !by.contains(&title) {
-            by.push(title);
-        }
-    }
+    by.extend(disturbed_by(sections, |question| question != Question::Interference));
     match by.is_empty() {
         true => Finding::new(Code::AnswerUndisturbed),
         false => Finding::new(Code::AnswerDisturbed).with("by", Value::List(by)),

@@ -24,8 +24,6 @@ pub struct Whole {
     pub broken_off: Option<String>,
     /// It is being made.
     pub running: bool,
-    /// It is a side of a comparison in turns: nothing goes on with it.
-    pub in_blocks: bool,
     /// `plimsoll resume` goes on with it.
     pub resumable: bool,
     /// What became of its visits, for people: the line of every head.
@@ -45,6 +43,10 @@ pub struct Whole {
     pub why_requests_failed: Option<String>,
     /// Their cells, as people say them.
     pub failed_requests_in: Vec<String>,
+    /// Visits in which requests never came back.
+    pub hanging: u32,
+    /// That what is measured was removed or exchanged meanwhile, for people; null where it was not.
+    pub gone: Option<String>,
     /// Visits whose counts or times no storage can have made: left out of everything.
     pub unusable: u32,
 }
@@ -61,6 +63,7 @@ impl Whole {
         let header = &view.run.header;
         let measured = || view.run.visits.iter().filter(|v| v.purpose == Purpose::Measure);
         let failed = || measured().filter(|visit| visit.end == VisitEnd::Failed);
+        let warnings = || measured().flat_map(|visit| &visit.warnings);
         let passed_over = || {
             let counted = view.cells.iter().flat_map(|cell| &cell.visits).map(|visit| visit.visit);
             counted.filter(|visit| failed_requests(visit) > 0)
@@ -76,7 +79,6 @@ impl Whole {
             complete: header.state == RunState::Complete,
             broken_off: broken_off(header).map(str::to_owned),
             running: header.state == RunState::Running,
-            in_blocks: header.blocks.is_some(),
             resumable: resumable(view.run),
             visits: Visits::of(view.run).line(),
             failed: size(failed().count()),
@@ -86,6 +88,8 @@ impl Whole {
             failed_requests_visits: size(passed_over().count()),
             why_requests_failed: most_frequent(passed_over().filter_map(reason)),
             failed_requests_in: cells.map(CellView::name).collect(),
+            hanging: size(measured().filter(|visit| visit.end == VisitEnd::Hanging).count()),
+            gone: warnings().find(|warning| warning.code == "target-gone").map(|w| w.text.clone()),
             unusable: size(measured().filter(|visit| !is_sane(visit)).count()),
         }
     }
@@ -111,6 +115,12 @@ impl Whole {
                     .with("where", Value::names(self.failed_requests_in.clone())),
             );
         }
+        if self.hanging > 0 {
+            found.push(of(Code::RequestsLost).with("visits", self.hanging));
+        }
+        if let Some(what) = &self.gone {
+            found.push(of(Code::TargetGone).with("what", Value::words(what)));
+        }
         match &self.broken_off {
             None if self.made < self.planned => found
                 .push(of(Code::VisitsLost).with("made", self.made).with("planned", self.planned)),
@@ -120,7 +130,6 @@ impl Whole {
                     of(code)
                         .with("how", Value::words(how))
                         .with("visits", Value::words(&self.visits))
-                        .with("in_blocks", self.in_blocks)
                         .with("resumable", self.resumable),
                 );
             }
@@ -154,6 +163,12 @@ pub(crate) fn broken_off(header: &RunHeader) -> Option<&'static str> {
         RunState::Failed => "ended by an error",
         RunState::Killed => "was killed",
     })
+}
+
+/// Whether a visit is one that no place to plan with has: by an error, or by requests that never
+/// came back.
+pub(crate) const fn is_failed(visit: &VisitRecord) -> bool {
+    matches!(visit.end, VisitEnd::Failed | VisitEnd::Hanging)
 }
 
 fn failed_requests(visit: &VisitRecord) -> u64 {
@@ -208,5 +223,16 @@ mod tests {
         let wanted =
             "17 requests of r1 failed in 1 visit and were passed over: EIO (I/O error), in `read`";
         assert!(said[0].starts_with(wanted), "{said:?}");
+    }
+
+    #[test]
+    fn what_never_came_back_and_what_was_removed_is_told() {
+        let mut visits = vec![visit(0, "read", &[]), visit(1, "read", &[])];
+        visits[0].end = VisitEnd::Hanging;
+        visits[1].warnings.push(Warning::new("target-gone", "a.dat was removed"));
+        let whole = Whole::of(&View::new(&run(TargetKind::File, visits)));
+        let said = whole.sentences("r1");
+        assert!(said[0].starts_with("Requests never came back in 1 visit of r1"), "{said:?}");
+        assert!(said[2].starts_with("r1: a.dat was removed."), "{said:?}");
     }
 }

@@ -34,6 +34,10 @@ const NARROW_CAPACITY: i32 = 3;
 /// Doubling, and a fourth root of it.
 const OCTAVE: i32 = 69;
 const QUARTER: i32 = 17;
+/// Of a visit the last requests may yet be in time when it ends: it is so many times as long.
+const WITHINS: u64 = 10;
+/// A longer limit would take longer visits than are made.
+pub const WITHIN_MAX: Nanos = Nanos::secs(VISIT_MAX.get() / 1_000_000_000 / WITHINS);
 /// The first rate, and that beyond which nobody asks.
 const FIRST: f64 = 20.0;
 const LAST: f64 = 2e6;
@@ -100,6 +104,8 @@ pub struct Allowed {
     pub allowance: f64,
     /// Requests of its stream by transaction.
     pub requests: f64,
+    /// What is later is late.
+    pub within: Nanos,
 }
 
 /// What a visit is made for.
@@ -236,7 +242,9 @@ impl Ladder {
 
     /// The visit that comes next; `None` when all is done.
     pub fn next(&self) -> Option<Step> {
-        let step = |load, time, of| Step { load, time, ramp: RAMP, of };
+        let within = self.bounds.iter().map(|bound| bound.within).max().unwrap_or_default();
+        let least = Nanos::new(within.get().saturating_mul(WITHINS)).min(VISIT_MAX);
+        let step = |load, time: Nanos, of| Step { load, time: time.max(least), ramp: RAMP, of };
         Some(match &self.place {
             Place::Bracket { at, .. } | Place::Down { at } => {
                 step(*at, PROBE.max(self.long_enough(*at, 3.0)), StepOf::Bracket)
@@ -293,7 +301,15 @@ impl Ladder {
                 *if fails { &mut self.failed } else { &mut self.passed } = Some(step.load);
                 self.narrow();
             }
-            Place::Round { left } => self.rung(left, seen),
+            Place::Round { left } => {
+                // What passed once, and fails here, holds no level.
+                if fails {
+                    self.failed =
+                        self.failed.filter(|failed| *failed < step.load).or(Some(step.load));
+                    self.passed = self.passed.filter(|passed| *passed < step.load);
+                }
+                self.rung(left, seen);
+            }
             Place::Capacity { .. } => self.look_for_capacity(grows),
             Place::Hold(_) => self.place = Place::Done,
             Place::Done => {}
@@ -325,7 +341,8 @@ impl Ladder {
             return;
         }
         if at.per_second() * 2.0 > LAST {
-            return self.end(self.passed.map_or(Found::None(at), Found::Above));
+            let lowest = Found::None(Load::of_ln(FIRST.ln()));
+            return self.end(self.passed.map_or(lowest, Found::Above));
         }
         self.place = Place::Bracket { at: at.by(OCTAVE), again: false };
     }

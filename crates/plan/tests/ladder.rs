@@ -146,7 +146,11 @@ struct Played {
 
 fn play(spec: Spec, limits: &[Limit], seed: u64, hold: Nanos) -> Played {
     let mut device = Device::new(spec, 7919 * seed + 11);
-    let bounds = limits.iter().map(|limit| Allowed { allowance: limit.1, requests: 1.0 });
+    let bounds = limits.iter().map(|limit| Allowed {
+        allowance: limit.1,
+        requests: 1.0,
+        within: Nanos::ZERO,
+    });
     let mut ladder = Ladder::new(bounds.collect(), seed, hold);
     let (mut held, mut spent) = (Vec::new(), 0.0);
     while let Some(step) = ladder.next() {
@@ -330,8 +334,27 @@ fn the_limit_that_binds_is_named() {
 }
 
 #[test]
+fn a_visit_is_ten_times_as_long_as_the_longest_limit() {
+    let bounds = |within| vec![Allowed { allowance: 0.01, requests: 1.0, within }];
+    let time = |within| Ladder::new(bounds(within), 3, Nanos::ZERO).next().unwrap().time;
+    assert_eq!(time(Nanos::secs(1)), Nanos::secs(10));
+    assert!(time(Nanos::millis(5)) < Nanos::secs(10));
+}
+
+#[test]
+fn where_nothing_holds_the_lowest_rate_is_named() {
+    let bounds = vec![Allowed { allowance: 0.01, requests: 1.0, within: Nanos::ZERO }];
+    let mut ladder = Ladder::new(bounds, 3, Nanos::ZERO);
+    while ladder.next().is_some() {
+        ladder.add(&Seen { counts: vec![(100.0, 100.0)], growth: 0.0 });
+    }
+    let Found::None(load) = ladder.found() else { panic!("{:?}", ladder.found()) };
+    assert!(load.per_second() < 21.0, "{load}");
+}
+
+#[test]
 fn the_same_visits_give_the_same_way() {
-    let bounds = vec![Allowed { allowance: 0.01, requests: 1.0 }];
+    let bounds = vec![Allowed { allowance: 0.01, requests: 1.0, within: Nanos::ZERO }];
     let way = || {
         let mut device = Device::new(PLAIN, 1);
         let mut ladder = Ladder::new(bounds.clone(), 3, Nanos::ZERO);

@@ -6,11 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use units::Nanos;
 
-/// The clock of runs that take turns: the host's, ahead of it by what simulated visits of any of
-/// them took beyond the time in which they were played. So no visit begins before the last one ended.
+/// The clock of runs that take turns: no visit of any of them begins before the last one ended, and
+/// one on a simulated device begins just then, whatever the host's clock says.
 #[derive(Clone, Debug, Default)]
 pub struct TurnClock {
-    ahead_ns: Arc<AtomicI64>,
+    ended: Arc<AtomicI64>,
 }
 
 /// The clock by which the visits of a run are stamped.
@@ -32,16 +32,21 @@ impl Clock {
             (Self::Own(epoch), Some((start, _))) => epoch.saturating_add(signed(start)),
             (Self::Own(_), None) => began,
             (Self::Turns(clock), _) => {
-                let ahead = clock.ahead_ns.load(Ordering::Relaxed);
-                if let Some((start, Some(end))) = simulated {
-                    let played = unix_now().saturating_sub(began);
-                    let more = signed(end).saturating_sub(signed(start)).saturating_sub(played);
-                    clock.ahead_ns.store(ahead.saturating_add(more.max(0)), Ordering::Relaxed);
-                }
-                began.saturating_add(ahead)
+                let ended = clock.ended.load(Ordering::Relaxed);
+                let (start, took) = match simulated {
+                    Some((start, Some(end))) if ended > 0 => (ended, end.saturating_sub(start)),
+                    Some((start, Some(end))) => (began, end.saturating_sub(start)),
+                    _ => (began.max(ended), since(began)),
+                };
+                clock.ended.store(start.saturating_add(signed(took)), Ordering::Relaxed);
+                start
             }
         }
     }
+}
+
+fn since(began: i64) -> Nanos {
+    Nanos::new(u64::try_from(unix_now().saturating_sub(began)).unwrap_or(0))
 }
 
 /// The host's clock.
@@ -52,4 +57,26 @@ pub(crate) fn unix_now() -> i64 {
 
 pub(crate) fn signed(time: Nanos) -> i64 {
     i64::try_from(time.get()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn simulated_visits_that_take_turns_follow_each_other() {
+        let clock = TurnClock::default();
+        let seconds = Nanos::secs;
+        let mut at = 0;
+        let mut began = |simulated: Option<(u64, u64)>| {
+            at = unix_now().max(at);
+            let simulated = simulated.map(|(start, end)| (seconds(start), Some(seconds(end))));
+            Clock::Turns(clock.clone()).began(at, simulated)
+        };
+        let first = began(Some((5, 7)));
+        assert_eq!(began(Some((0, 3))), first + 2_000_000_000);
+        assert_eq!(began(Some((7, 8))), first + 5_000_000_000);
+        // One on the host's clock does not begin before.
+        assert_eq!(began(None), first + 6_000_000_000);
+    }
 }

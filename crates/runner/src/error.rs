@@ -410,10 +410,10 @@ impl RunError {
                 wanted.exact(),
                 size.exact()
             )),
-            Self::NoRoom { .. } => Some("name another place with `--target`".to_owned()),
-            Self::NoRoomForSuite { .. } => Some(
-                "name another place with `--target`, or make it smaller: `--scale 0.1`".to_owned(),
-            ),
+            Self::NoRoom { .. } => Some("name another place, or less with `--size`".to_owned()),
+            Self::NoRoomForSuite { .. } => {
+                Some("name another place, or make it smaller: `--scale 0.1`".to_owned())
+            }
             Self::TwinMemory { buffers, available, .. } => {
                 let most = crate::prepare::usable(*available).get().saturating_sub(buffers.get());
                 let most = Bytes::new(most >> 20 << 20);
@@ -509,9 +509,9 @@ impl RunError {
             Self::Model { .. } => {
                 Some("a model is a TOML file: `docs/twins.md` has its fields".to_owned())
             }
-            Self::NoLine { .. } => {
-                Some("a level names streams of the suite, as in `reads p99<2ms`".to_owned())
-            }
+            Self::NoLine { .. } => Some(
+                "a level is of streams of the suite, up to 3 s, as in `reads p99<2ms`".to_owned(),
+            ),
             Self::Resume { .. } => Some(
                 "`plimsoll list` shows the state of each run; `plimsoll run` starts a new one"
                     .to_owned(),

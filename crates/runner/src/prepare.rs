@@ -473,7 +473,10 @@ fn read_model(path: &Path) -> Result<(TwinSpec, String), RunError> {
     if text.len() as u64 > MODEL_BYTES_MAX {
         return Err(bad(format!("it is longer than the {MODEL_BYTES_MAX} bytes a model may have")));
     }
-    let spec: TwinSpec = toml::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    let spec: TwinSpec = toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        bad(format!("line {}: {}", 1 + before.matches('\n').count(), error.message()))
+    })?;
     spec.check().map_err(|e| bad(e.to_string()))?;
     Ok((spec, text))
 }

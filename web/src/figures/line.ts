@@ -22,7 +22,7 @@ function most({ rate, capacity, rates }: Line): number {
 }
 
 function panel({ colors, page, state }: Context, run: model.PageRun, told: Line): Panel {
-  const { limits, rate, capacity } = told;
+  const { limits, rate, spare, capacity } = told;
   const end = most(told);
   const rates = told.rates.filter(({ load }) => load <= end);
   const upright = (at: number, name: string, width: number) => ({
@@ -66,6 +66,9 @@ function panel({ colors, page, state }: Context, run: model.PageRun, told: Line)
         data: [
           level,
           ...(known ? [upright(rate.value, `line ${format.count(rate.value)}/s`, 2)] : []),
+          ...(known && spare
+            ? [upright(spare.value, `plan ${format.count(spare.value)}/s`, 1)]
+            : []),
         ],
       },
       markArea: known

@@ -2,7 +2,7 @@
 
 import * as format from '../format';
 import * as model from '../model';
-import { FONT, tooltip, xAxis, type Datum } from '../chart';
+import { FONT, tooltip, whiskers, xAxis, type Datum } from '../chart';
 import { line } from '../dom';
 import { ofOne } from '../palette';
 import type { Context, Drawing, Figure, Panel } from './figure';
@@ -31,6 +31,9 @@ function panel({ colors, page }: Context, run: model.PageRun, at: number): Panel
     return { value: share(one), tip: { title: `${line(one.stream)}: ${words(one)}`, rows } };
   });
   const text = { color: colors.ink, fontFamily: FONT, fontSize: 12 };
+  const ends = all.flatMap(({ ratio: { low, high } }, k): [number, number, number][] =>
+    typeof low === 'number' && typeof high === 'number' ? [[k, 100 * low, 100 * high]] : [],
+  );
   return {
     title: model.runName(page, run),
     summary: `What ${all.length} streams keep of their rate alone`,
@@ -41,7 +44,7 @@ function panel({ colors, page }: Context, run: model.PageRun, at: number): Panel
       xAxis: xAxis(colors, {
         name: '% of its rate alone, beside all others',
         min: 0,
-        max: Math.max(100, ...all.map(share)),
+        max: Math.max(100, ...all.map(share), ...ends.map(([, , high]) => high)),
       }),
       yAxis: {
         type: 'category',
@@ -51,6 +54,7 @@ function panel({ colors, page }: Context, run: model.PageRun, at: number): Panel
         axisLine: { lineStyle: { color: colors.soft } },
       },
       series: [
+        whiskers('', colors.ink, ends, true),
         {
           type: 'bar',
           data,
@@ -106,7 +110,7 @@ export const together: Figure = {
   id: 'together',
   title: 'Alone and together',
   how: [
-    'Each bar is a stream beside all the others, as a share of what it has when it is played alone. A checkpoint is told by how long a burst takes.',
+    'Each bar is a stream beside all the others, as a share of what it has when it is played alone, with its 95 % interval. A checkpoint is told by how long a burst takes.',
   ],
   controls: [],
   accepts: (page) => told(page).length > 0,

@@ -1329,6 +1329,10 @@ export interface PageLine {
    * What was seen at each rate, rising.
    */
   rates: RatePoint[];
+  /**
+   * To plan with: what is kept free taken off the low end of `rate`.
+   */
+  spare: Number | null;
   standing: Standing;
 }
 /**
@@ -2525,7 +2529,7 @@ export interface PageWhich {
  */
 export interface PlaceFigures {
   /**
-   * Visits that failed.
+   * Visits that failed, or in which requests never came back.
    */
   failed: number;
   /**

@@ -78,8 +78,12 @@ pub struct LineArgs {
 }
 
 fn load(text: &str) -> Result<Load, String> {
-    let rate = text.parse().ok().and_then(Load::new);
-    rate.ok_or_else(|| "wanted transactions per second, such as 2000, at most 2000000".to_owned())
+    let (number, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(number) => (number, 1e3),
+        None => text.strip_suffix('M').map_or((text, 1.0), |number| (number, 1e6)),
+    };
+    let rate = number.parse().ok().and_then(|rate: f64| Load::new(rate * unit));
+    rate.ok_or_else(|| "wanted transactions per second, such as 2000 or 2K, at most 2M".to_owned())
 }
 
 pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {

@@ -29,20 +29,28 @@ fn drives() -> World {
     drive(&world, "frozen", (500, 90), &format!("{CALM}{freezes}"));
     let fails = "[[fault]]\nwhat = { error = \"EIO\" }\nops = [\"read\"]\nrate = 0.0001\n";
     drive(&world, "failing", (500, 90), &format!("{CALM}{fails}"));
+    let loses = "[[fault]]\nwhat = \"lost\"\nnth = 20000\n";
+    drive(&world, "losing", (500, 90), &format!("{CALM}{loses}"));
     let bucket = "[[model.bucket]]\nkind = \"ops\"\nbase = 3000\nburst = 12000\nsize = 400000\n";
     drive(&world, "bucket", (300, 150), &format!("{CALM}{bucket}"));
     world
 }
 
-/// What each command answers: everything before the first empty line.
-fn answers(world: &World, commands: &[&str]) -> String {
+/// What each command answers.
+///
+/// * `told`: the answer in what it printed.
+fn answers(world: &World, commands: &[&str], told: impl Fn(&str) -> String) -> String {
     let answer = |command: &&str| {
         let words: Vec<&str> = command.split(' ').chain(["-q", "--seed", "7"]).collect();
         let done = world.run(&words);
-        let told = done.out.split("\n\n").next().unwrap_or_default().trim_end();
-        format!("$ plimsoll {command}\n{told}\n-- exit code {}\n", done.code)
+        format!("$ plimsoll {command}\n{}\n-- exit code {}\n", told(&done.out), done.code)
     };
     commands.iter().map(answer).collect::<Vec<_>>().join("\n")
+}
+
+/// Everything before the first empty line.
+fn head(out: &str) -> String {
+    out.split("\n\n").next().unwrap_or_default().trim_end().to_owned()
 }
 
 #[test]
@@ -57,11 +65,12 @@ fn which() {
         "which model:cached model:slow --minutes 1",
         "which model:frozen model:slow --minutes 1",
         "which model:failing model:slow --minutes 1",
+        "which model:losing model:slow --minutes 1",
         "which model:bucket model:slow --minutes 1",
         "which model:slow model:good --for innodb --minutes 1",
         "which model:slow model:good --for sqlite --minutes 1",
     ];
-    insta::assert_snapshot!("answers-which", answers(&drives(), &commands));
+    insta::assert_snapshot!("answers-which", answers(&drives(), &commands, head));
 }
 
 #[test]
@@ -73,25 +82,22 @@ fn line() {
         "line model:frozen --hold 20s",
         "line model:bucket --hold 10min",
         "line model:failing",
+        "line model:losing",
+        "line model:slow --level p99<1s",
+        "line model:slow --at 0.02 --hold 20s",
         "line model:good --at 2000 --hold 20s",
         "line model:slow --at 2000 --hold 20s",
     ];
-    insta::assert_snapshot!("answers-line", answers(&drives(), &commands));
+    insta::assert_snapshot!("answers-line", answers(&drives(), &commands, head));
 }
 
-/// Of a run that was stored, as `explain` begins with it.
-fn explained(world: &World, commands: &[&str]) -> String {
-    let answer = |command: &&str| {
-        let words: Vec<&str> = command.split(' ').chain(["-q", "--seed", "7"]).collect();
-        let done = world.run(&words);
-        let told = world.ok(&["explain", "--json"]).out;
-        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-        let said = told["runs"][0]["sections"][0]["findings"].as_array().unwrap();
-        let said: String =
-            said.iter().map(|one| format!("{}\n", one["text"].as_str().unwrap())).collect();
-        format!("$ plimsoll {command}\n{said}-- exit code {}\n", done.code)
-    };
-    commands.iter().map(answer).collect::<Vec<_>>().join("\n")
+/// Of the newest run, as `explain` begins with it.
+fn explained(world: &World) -> String {
+    let told = world.ok(&["explain", "--json"]).out;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let said = told["runs"][0]["sections"][0]["findings"].as_array().unwrap();
+    let said: Vec<&str> = said.iter().map(|one| one["text"].as_str().unwrap()).collect();
+    said.join("\n")
 }
 
 #[test]
@@ -103,5 +109,6 @@ fn run() {
         "run random-read --quick --target model:cached",
         "run random-read --quick --target model:failing",
     ];
-    insta::assert_snapshot!("answers-run", explained(&drives(), &commands));
+    let world = drives();
+    insta::assert_snapshot!("answers-run", answers(&world, &commands, |_| explained(&world)));
 }

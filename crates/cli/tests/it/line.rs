@@ -45,7 +45,7 @@ fn the_line_of_commits_is_what_the_sessions_and_the_flush_allow() {
     let rates = found["rates"].as_array().unwrap();
     assert!(rates.len() > 10 && rates[0]["load"] == 20.0, "{rates:?}");
     let (answer, table) = told.split_once("\n\n").unwrap();
-    assert!(answer.starts_with("Load `model:log-1000000` to "), "{told}");
+    assert!(answer.starts_with("Plan with "), "{told}");
     assert!(answer.lines().count() <= 12 && table.lines().count() <= 13, "{told}");
     let resumed = world.run(&["resume", "r1"]);
     assert_eq!(resumed.code, 2, "{}", resumed.err);

@@ -161,7 +161,7 @@ fn a_place_that_fails_is_no_choice_and_is_named_first() {
     let done = world.run(&words);
     assert_ne!(done.code, 0);
     let found: Value = serde_json::from_str(&done.out).unwrap();
-    assert_eq!(codes(&found)[0], "which-failed");
+    assert_eq!(codes(&found)[0], "place-failed");
     assert_eq!((&found["choice"], &found["place"]), (&"use".into(), &Value::from(&*slow)));
 }
 

@@ -18,8 +18,7 @@ use self::pace::Pace;
 pub(crate) use self::spec::Check;
 pub use self::spec::{
     BucketSpec, CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec,
-    NoiseSpec, RandomFreezeSpec, RegimeSpec, STAGES_MAX, StageSpec, ThermalSpec, WakeSpec,
-    WhenFull, WriteCacheSpec,
+    NoiseSpec, RandomFreezeSpec, RegimeSpec, STAGES_MAX, StageSpec, WhenFull, WriteCacheSpec,
 };
 use self::throttle::Throttle;
 use self::wear::Wear;
@@ -575,9 +574,7 @@ impl Device for Model {
         };
         self.settle();
         self.wear.rest(idle);
-        let (mut cost, passed) = self.begin(&request);
-        cost.work *= self.throttle.slowness(&request, self.now);
-        cost.work += self.throttle.wakes(idle);
+        let (cost, passed) = self.begin(&request);
         let release = self.throttle.release(&request, self.now);
         let start_work = self.pace.work_at(self.now);
         // At least a ns of time, or a closed loop would never end; the half is for rounding.

@@ -50,12 +50,6 @@ pub struct ModelSpec {
     /// Budgets that let it work faster until they are spent.
     #[serde(default, rename = "bucket", skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<BucketSpec>,
-    /// Falling asleep when idle.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wake: Option<WakeSpec>,
-    /// Slowing down when hot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thermal: Option<ThermalSpec>,
     /// Freezes at known times.
     #[serde(default, rename = "freeze", skip_serializing_if = "Vec::is_empty")]
     pub freezes: Vec<FreezeSpec>,
@@ -66,13 +60,12 @@ pub struct ModelSpec {
 
 impl ModelSpec {
     /// Whether what was written changes how it answers afterwards: it slows down with the bytes
-    /// written, falls at a cliff, spends a budget, heats up, or keeps what was written in a cache.
+    /// written, falls at a cliff, spends a budget, or keeps what was written in a cache.
     /// Where not, preconditioning changes nothing.
     pub fn remembers_writes(&self) -> bool {
         let drifts = self.drift.as_ref().is_some_and(|drift| drift.per_gib > 0.0);
         let keeps = self.cache.as_ref().is_some_and(|cache| cache.writes);
-        let spends = !self.buckets.is_empty() || self.thermal.is_some();
-        drifts || keeps || spends || self.write_cliff.is_some()
+        drifts || keeps || !self.buckets.is_empty() || self.write_cliff.is_some()
     }
 
     /// One stage with these laws and nothing else: no noise, no caches, no freezes.
@@ -91,8 +84,6 @@ impl ModelSpec {
             cache: None,
             write_cache: None,
             buckets: Vec::new(),
-            wake: None,
-            thermal: None,
             freezes: Vec::new(),
             random_freezes: None,
         }
@@ -266,35 +257,6 @@ pub enum BucketSpec {
     },
 }
 
-/// A device that sleeps when idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WakeSpec {
-    /// After so long without any request it sleeps.
-    #[serde(serialize_with = "exact")]
-    pub after: Nanos,
-    /// The next request takes so much longer.
-    #[serde(serialize_with = "exact")]
-    pub cost: Nanos,
-}
-
-/// A device that gets hot: heat is counted in bytes read and written, less what was cooled since.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ThermalSpec {
-    /// From this heat on it is slow.
-    #[serde(serialize_with = "exact")]
-    pub limit: Bytes,
-    /// Cooled a second.
-    #[serde(serialize_with = "exact")]
-    pub cool: Bytes,
-    /// Down to this share of the limit, in `0.0..1.0`.
-    #[serde(default = "half")]
-    pub until: f64,
-    /// Rate when slow over rate when cool.
-    pub factor: f64,
-}
-
 /// Least-recently-used cache in front of a stage. A read hits if all it touches is there; a
 /// miss brings in all it touches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -395,9 +357,6 @@ const fn chunk() -> Bytes {
 }
 const fn yes() -> bool {
     true
-}
-const fn half() -> f64 {
-    0.5
 }
 
 /// Why a spec describes no device.
@@ -584,7 +543,9 @@ impl ModelSpec {
                 check = check.that((0.0..1.0).contains(&low), field, low, share);
             }
         }
-        check = self.check_throttles(check);
+        for bucket in &self.buckets {
+            check = bucket.check(check);
+        }
         if let Some(random) = &self.random_freezes {
             check = check.not_negative("random_freezes.per_hour", random.per_hour, 1e9);
         }
@@ -604,19 +565,6 @@ impl ModelSpec {
         }
         check.done()?;
         self.check_stages()
-    }
-
-    fn check_throttles(&self, mut check: Check) -> Check {
-        for bucket in &self.buckets {
-            check = bucket.check(check);
-        }
-        if let Some(thermal) = &self.thermal {
-            check = check
-                .positive("thermal.factor".into(), thermal.factor)
-                .some_bytes("thermal.cool", Some(thermal.cool))
-                .that((0.0..1.0).contains(&thermal.until), "thermal.until", thermal.until, SHARE);
-        }
-        check
     }
 
     fn check_stages(&self) -> Result<(), ModelError> {

@@ -1,22 +1,16 @@
-//! What holds requests back, or slows them down, by what was done before: buckets, heat, sleep.
+//! What holds requests back, or slows them down, by what was done before: buckets.
 
-use super::spec::{BucketSpec, ModelSpec, ThermalSpec, WakeSpec};
+use super::spec::{BucketSpec, ModelSpec};
 use crate::Request;
 
 #[derive(Clone, Debug)]
 pub(super) struct Throttle {
     buckets: Vec<Bucket>,
-    wake: Option<WakeSpec>,
-    heat: Option<Heat>,
 }
 
 impl Throttle {
     pub(super) fn new(spec: &ModelSpec) -> Self {
-        Self {
-            buckets: spec.buckets.iter().map(Bucket::new).collect(),
-            wake: spec.wake,
-            heat: spec.thermal.map(|spec| Heat { spec, heat: 0.0, at: 0, slow: false }),
-        }
+        Self { buckets: spec.buckets.iter().map(Bucket::new).collect() }
     }
 
     /// When all buckets have let a request pass that comes at `now`.
@@ -27,19 +21,6 @@ impl Throttle {
         }
         let length = request.length;
         self.buckets.iter_mut().fold(now, |latest, bucket| latest.max(bucket.take(length, now)))
-    }
-
-    /// Work that waking up adds, ns.
-    pub(super) fn wakes(&self, idle: Option<u64>) -> f64 {
-        let asleep = |wake: &&WakeSpec| idle.is_some_and(|idle| idle >= wake.after.get());
-        self.wake.as_ref().filter(asleep).map_or(0.0, |wake| wake.cost.get() as f64)
-    }
-
-    /// By how much longer a request takes, which heats it.
-    #[inline]
-    pub(super) fn slowness(&mut self, request: &Request, now: u64) -> f64 {
-        let heats = request.op.moves_data();
-        self.heat.as_mut().filter(|_| heats).map_or(1.0, |heat| heat.add(request.length, now))
     }
 }
 
@@ -74,25 +55,5 @@ impl Bucket {
         self.credit = (self.credit - fast / self.burst * net).max(0.0);
         self.free = start + fast / self.burst + (amount - fast) / self.base;
         self.free as u64
-    }
-}
-
-/// Bytes moved and not cooled off yet.
-#[derive(Clone, Debug)]
-struct Heat {
-    spec: ThermalSpec,
-    heat: f64,
-    at: u64,
-    slow: bool,
-}
-
-impl Heat {
-    fn add(&mut self, length: u32, now: u64) -> f64 {
-        let cooled = now.saturating_sub(self.at) as f64 * self.spec.cool.get() as f64 / 1e9;
-        self.heat = (self.heat - cooled).max(0.0) + f64::from(length);
-        self.at = now;
-        let limit = self.spec.limit.get() as f64;
-        self.slow = self.heat > limit * if self.slow { self.spec.until } else { 1.0 };
-        if self.slow { 1.0 / self.spec.factor } else { 1.0 }
     }
 }

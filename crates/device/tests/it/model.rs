@@ -1,7 +1,6 @@
 use device::model::{
     BucketSpec, CacheSpec, Caps, CliffSpec, DriftSpec, FreezeSpec, Law, ModelError, ModelSpec,
-    NoiseSpec, RandomFreezeSpec, RegimeSpec, StageSpec, ThermalSpec, WakeSpec, WhenFull,
-    WriteCacheSpec,
+    NoiseSpec, RandomFreezeSpec, RegimeSpec, StageSpec, WhenFull, WriteCacheSpec,
 };
 use device::{Completion, Device, FileIndex, Model, Op, Request, Slot};
 use proptest::prelude::*;
@@ -672,38 +671,6 @@ fn a_bucket_lasts_for_its_size_over_the_rate_less_its_base() {
 }
 
 #[test]
-fn a_sleeping_device_is_late_once() {
-    let wake = Some(WakeSpec { after: Nanos::millis(100), cost: Nanos::millis(9) });
-    let spec = ModelSpec { wake, ..ModelSpec::from_law(fixed(Nanos::micros(100)), None) };
-    let mut model = open(&spec, 1);
-    let mut after = |idle: u64| {
-        rest(&mut model, Nanos::millis(idle));
-        let events = run(&mut model, 1, 2, |_, slot| read(0, 4096, slot));
-        [events[0].latency(), events[1].latency()].map(|latency| latency.get() / 1000)
-    };
-    assert_eq!(after(101), [9_100, 100]);
-    assert_eq!(after(99), [100, 100]);
-}
-
-#[test]
-fn heat_makes_a_sawtooth() {
-    // 1 MiB in 1 ms heats by 1,000 MiB/s, less 500 that are cooled; slow by 100, less 500.
-    let thermal =
-        ThermalSpec { limit: Bytes::mib(1_000), cool: Bytes::mib(500), until: 0.6, factor: 0.1 };
-    let law = fixed(Nanos::millis(1));
-    let spec = ModelSpec { thermal: Some(thermal), ..ModelSpec::from_law(law, None) };
-    let events = run(&mut open(&spec, 1), 1, 10_000, |_, slot| write(0, 1 << 20, slot));
-    let slow = |at: &usize| events[*at].latency() > Nanos::millis(2);
-    let turns: Vec<u64> = (1..events.len())
-        .filter(|at| slow(at) != slow(&(at - 1)))
-        .map(|at| events[at].submitted.get() / 10_000_000)
-        .collect();
-    // Hot after 1,000 / 500 = 2 s, cool again 400 / 400 = 1 s later, hot 400 / 500 = 0.8 s after that.
-    let near = turns.iter().zip([200_u64, 300, 380, 480, 560]).all(|(a, b)| a.abs_diff(b) < 5);
-    assert!(near, "in 10 ms: {turns:?}");
-}
-
-#[test]
 fn a_write_through_takes_as_long_as_a_flush_besides() {
     let law = ModelSpec::from_law(fixed(Nanos::micros(100)), None);
     let mut model = open(&ModelSpec { sync_time: Nanos::millis(7), ..law }, 1);
@@ -742,13 +709,6 @@ fn everything() -> ModelSpec {
             refill: Some(Nanos::millis(1)),
         }),
         buckets: vec![BucketSpec::Ops { base: 20_000.0, burst: 40_000.0, size: 50.0 }],
-        wake: Some(WakeSpec { after: Nanos::micros(50), cost: Nanos::micros(70) }),
-        thermal: Some(ThermalSpec {
-            limit: Bytes::mib(1),
-            cool: Bytes::mib(10),
-            until: 0.5,
-            factor: 0.5,
-        }),
         cache: Some(cache(Bytes::mib(1))),
         write_cache: Some(WriteCacheSpec {
             size: Bytes::mib(2),

@@ -1,6 +1,6 @@
 //! What visits at a load say of a service level: requests that were due, and late ones among them.
 
-use plan::ladder::{Allowed, Ladder, Load, PIECE, Seen, Step, StepOf};
+use plan::ladder::{Allowed, Ladder, Load, PIECE, Seen, Step, StepOf, WITHIN_MAX};
 use record::{CellRecord, OpRecord, Run, Series, SeriesRow, StreamRecord, VisitEnd, VisitRecord};
 use stats::LatencyHistogram;
 use stats::histogram::{bucket_bounds, bucket_of};
@@ -18,6 +18,8 @@ pub const HOLD: &str = "hold";
 const MILLISECOND: u64 = 1_000_000;
 /// Random arrivals leave one gap in ten million longer than so many mean ones.
 const CHANCE_GAPS: u64 = 16;
+/// Of more a second some come back in every piece of a hold, whatever chance does.
+const CHANCE_PER_SECOND: f64 = 8.0;
 /// So many visits in a row are made again; the next one counts, whatever froze.
 const FROZEN_MAX: u32 = 3;
 /// Where latency falls to so little of it while the load stays, something before made it high.
@@ -73,6 +75,11 @@ impl MixTerms {
                     matches!(op, Operation::Commit | Operation::Read) || limit.stream.is_some()
                 });
                 let (Some(op), Some(rate)) = (op, rate(plan)) else { continue };
+                if limit.within > WITHIN_MAX {
+                    return Err(format!(
+                        "{limit} is too long for its visits, which tell up to {WITHIN_MAX}"
+                    ));
+                }
                 if limit.stream.as_ref().is_none_or(|name| *name == plan.name) {
                     let (name, limit) = (plan.name.clone(), limit.clone());
                     let requests = rate / base;
@@ -95,6 +102,7 @@ impl MixTerms {
         let bound = |one: &StreamLimit| Allowed {
             allowance: one.limit.allowance(),
             requests: one.requests,
+            within: one.limit.within,
         };
         self.limits.iter().map(bound).collect()
     }
@@ -118,14 +126,15 @@ impl MixTerms {
     }
 
     /// Of each piece of a hold by limit whether it was over. Pieces that were not played since the
-    /// load had to be taken away are over.
-    pub fn pieces(&self, visit: &VisitRecord, time: Nanos) -> Vec<bool> {
+    /// load had to be taken away are over, and those in which nothing came back though much was due.
+    pub fn pieces(&self, visit: &VisitRecord, load: Load, time: Nanos) -> Vec<bool> {
         let count = (time.get() / PIECE.get()) as usize;
         let over = |piece: usize| {
             self.limits.iter().any(|one| {
-                let Some(series) = one.series(visit) else { return true };
-                let (due, late) = one.piece(series, piece);
-                due == 0.0 || late > one.limit.allowance() * due
+                let series = one.series(visit);
+                let (due, late) = series.map_or((0.0, 0.0), |series| one.piece(series, piece));
+                let is_none = due == 0.0 && load.per_second() * one.requests > CHANCE_PER_SECOND;
+                is_none || late > one.limit.allowance() * due
             })
         };
         (0..count).map(over).collect()

@@ -112,6 +112,7 @@ fn run(of: &OfRun, view: &View<'_>, streams: &[StreamOfCell<'_>], merged: Merged
             standing: line.standing,
             rate: line.line,
             capacity: line.capacity,
+            spare: line.spare,
             limits: line.limits,
             rates: line.rates,
         }),

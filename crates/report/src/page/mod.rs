@@ -110,6 +110,8 @@ pub struct PageLine {
     pub rate: Option<finding::Number>,
     /// A backlog grows from between these.
     pub capacity: Option<finding::Number>,
+    /// To plan with: what is kept free taken off the low end of `rate`.
+    pub spare: Option<finding::Number>,
     /// Each limit.
     pub limits: Vec<explain::line::LimitLine>,
     /// What was seen at each rate, rising.
