@@ -13,10 +13,13 @@ BENCH ?=
 # More for `cargo xtask agree`, for example AGREE="--dir /ssd".
 AGREE ?=
 
+# For which processors, for example DIST=x86_64; both when nothing is named.
+DIST ?=
+
 # More for `cargo xtask lab`, for example LAB=--short or LAB="freeze --patience 3".
 LAB ?=
 
-.PHONY: help run test check soak proof bench agree lab build page
+.PHONY: help run test check soak proof bench agree lab dist build page
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +39,8 @@ help:
 	@echo '             BENCH="--rounds 9 --peer-dir DIR" passes options to `cargo xtask bench`'
 	@echo 'make agree   compare what Plimsoll and others say of the same patterns on the same file;'
 	@echo '             a quarter of an hour; AGREE="--dir DIR" chooses where the file is made'
+	@echo 'make dist    one static file for each kind of processor, and Debian packages, into dist/;'
+	@echo '             a quarter of an hour. DIST=x86_64 only for that'
 	@echo 'make lab     real arrays with planted truths in User-Mode Linux, a quarter of an hour;'
 	@echo '             LAB=--short a few minutes, LAB="freeze errors" these scenarios'
 
@@ -70,6 +75,10 @@ bench: build
 agree: build
 	$(CARGO) build --release --package bench-bare
 	$(CARGO) xtask agree $(AGREE)
+
+dist:
+	@.ci/packages dist
+	@.ci/dist build $(DIST)
 
 lab: build
 	$(CARGO) xtask lab $(LAB)

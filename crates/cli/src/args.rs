@@ -16,6 +16,9 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{ColorWish, Output};
 
+/// With what it was built from and for.
+const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PLIMSOLL_BUILD"), ")");
+
 const EXAMPLES: &str = "\
 Examples:
   plimsoll run bm-flash --target /ssd/test.dat
@@ -44,7 +47,8 @@ Environment:
 /// It writes only to files that it made itself, unless `--overwrite` or `--destroy` names what
 /// may be lost.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "plimsoll", version, long_version = LONG_VERSION)]
+#[command(max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = true, subcommand_value_name = "COMMAND")]
 pub struct Cli {
     #[command(flatten)]

@@ -182,9 +182,14 @@ pub fn of_stored(views: &[View<'_>], terms: &Terms) -> Option<Which> {
     if views.is_empty() || !views.iter().all(is_its) {
         return None;
     }
+    Some(which(views, terms, minutes(views)))
+}
+
+/// How long was measured, for what to do next.
+fn minutes(views: &[View<'_>]) -> u64 {
     let visits = views.iter().flat_map(|view| &view.run.visits);
     let ns: u64 = visits.map(|visit| visit.elapsed_ns.saturating_add(visit.ramp_ns)).sum();
-    Some(which(views, terms, ns.div_ceil(60_000_000_000)))
+    ((ns as f64 / 6e10).round() as u64).max(1)
 }
 
 /// The answer of one run by itself; `None` unless it is of the suite.
@@ -194,7 +199,8 @@ pub(crate) fn alone(view: &View<'_>, sections: &[Section]) -> Option<Vec<Finding
     if view.run.header.suite != SUITE {
         return None;
     }
-    let found = of(std::slice::from_ref(view), sections, &Terms::default(), 0);
+    let views = std::slice::from_ref(view);
+    let found = of(views, sections, &Terms::default(), minutes(views));
     Some(found.answer.findings)
 }
 

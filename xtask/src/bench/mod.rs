@@ -63,6 +63,7 @@ pub fn run(repo: &Repo, options: &Options) -> Result<()> {
     let peers = Peers {
         plimsoll,
         bare: repo.release_binary("bench-bare"),
+        statically: repo.path(format!("dist/plimsoll-{}-linux", std::env::consts::ARCH)),
         searched: options.peer_dir.clone(),
         store: directory.join("store"),
         seconds: options.seconds,

@@ -11,6 +11,8 @@ use crate::repo::find_program;
 pub struct Peers {
     pub plimsoll: PathBuf,
     pub bare: PathBuf,
+    /// The same as one static file, if `make dist` has built it.
+    pub statically: PathBuf,
     /// Looked through before PATH.
     pub searched: Vec<PathBuf>,
     /// Where our runs are stored, so that recording is part of what is measured.
@@ -35,6 +37,8 @@ impl Load {
     }
 }
 
+/// What the static build of ours is called.
+pub const STATIC: &str = "plimsoll, static";
 /// Submitted at once at most; fio's own loop uses this too.
 const BATCH: u32 = 32;
 
@@ -90,6 +94,20 @@ impl Peers {
             idle: idle.map(|setting| with(&[setting])),
             prints: Prints::Plimsoll,
         }
+    }
+
+    /// The static build of ours at the same.
+    pub fn statically(&self, ours: &Contender) -> Option<Contender> {
+        let other = |command: &[String]| {
+            let rest = command.iter().skip(1).cloned();
+            std::iter::once(text(&self.statically)).chain(rest).collect::<Vec<_>>()
+        };
+        self.statically.is_file().then(|| Contender {
+            name: STATIC.into(),
+            command: other(&ours.command),
+            idle: ours.idle.as_deref().map(other),
+            prints: ours.prints,
+        })
     }
 
     /// Ours for a load with a time.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::contender::{Contender, Prints};
-use super::peers::{Load, Peers};
+use super::peers::{Load, Peers, STATIC};
 use crate::repo::Repo;
 
 /// One target and load, and everyone who is measured on it.
@@ -92,7 +92,21 @@ pub fn all(repo: &Repo, peers: &Peers, directory: &Path, ram_device: Option<&Pat
         memory(peers, directory),
         memory_flash(peers, directory),
     ]);
+    rows.iter_mut().for_each(|row| add_static(row, peers));
     rows
+}
+
+/// The static build beside ours, where its allocator, its way to copy or its start may differ.
+fn add_static(row: &mut Row, peers: &Peers) {
+    let want = match row.name {
+        "null-32" | "model" => Want::RatioAtMost(STATIC, 1.02),
+        "once" => Want::RatioAtLeast(STATIC, 0.98),
+        _ => return,
+    };
+    if let Some(other) = row.contenders.first().and_then(|ours| peers.statically(ours)) {
+        row.contenders.push(other);
+        row.wants.push(want);
+    }
 }
 
 /// Without the contenders that are not installed.
@@ -364,16 +378,20 @@ mod tests {
         let peers = Peers {
             plimsoll: "/bin/true".into(),
             bare: "/bin/true".into(),
+            statically: "/bin/true".into(),
             searched: Vec::new(),
             store: "/tmp/none".into(),
             seconds: 1,
         };
-        let row = null(&peers, 32);
+        let mut row = null(&peers, 32);
+        add_static(&mut row, &peers);
         assert!(row.contenders.iter().any(|contender| contender.name == "bare ring"));
         let ours = &row.contenders[0];
         assert_eq!(ours.name, "plimsoll");
         assert!(
             ours.command.join(" ").contains("--set queue_depth=32 --set threads=1 --set time=1s")
         );
+        let other = row.contenders.last().unwrap();
+        assert_eq!((&*other.name, &other.command[1..]), (STATIC, &row.contenders[0].command[1..]));
     }
 }

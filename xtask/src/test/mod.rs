@@ -19,6 +19,7 @@ use crate::repo::Repo;
 const SOAK: &[(&str, &str)] = &[
     ("packages", ".ci/packages soak"),
     ("cross", "cargo xtask check cross"),
+    ("dist", ".ci/dist build && .ci/dist test"),
     ("release", "cargo build --release --package plimsoll --package bench-bare"),
     ("instructions", "cargo xtask instructions --check"),
     ("proofs", "cargo run --release --package plimsoll-proof -- --full"),

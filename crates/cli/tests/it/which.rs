@@ -125,6 +125,17 @@ fn one_place_has_figures_and_no_choice() {
 }
 
 #[test]
+fn figures_too_little_known_ask_for_more_minutes_than_were_measured() {
+    let world = World::new();
+    let noise = "jitter = 0.1\nvisit_shift = 2.2\ncv = 0.5\nrho = 0.9\n";
+    let unsteady = noisy(&world, "unsteady", 1.0, noise);
+    let said = world.ok(&["which", "--seed", "3", "--minutes", "1", "-q", &unsteady]).out;
+    assert!(said.contains("--minutes 4"), "{said}");
+    let again = world.ok(&["explain", "last"]).out;
+    assert!(again.contains("--minutes 4") && !again.contains("--minutes 0"), "{again}");
+}
+
+#[test]
 fn several_targets_of_a_run_are_said_to_be_one_result() {
     let world = World::new();
     let words = ["run", "random-read", "--dry-run", "--target", "a.dat", "--target", "b.dat"];
