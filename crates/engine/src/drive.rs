@@ -12,41 +12,20 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use device::{Completion, Device, DeviceError, FileIndex, Op, Request, Slot};
+use meter::{INTERVAL, Observer, Pace, State, WorkerId};
 use suite::model::{Stream, SyncAtEnd};
 use units::{ByteOffset, Bytes, Instant, Nanos};
 
 use crate::Visit;
 use crate::payload::Payload;
-use crate::recorder::{Failure, INTERVAL, Late, Outcome, WorkerResult};
+use crate::result::{Failure, Hanging, Outcome, WorkerResult, id};
 use crate::shared::Shared;
 use crate::source::{Next, Owed, Second};
 use crate::verify::Floors;
-use crate::worker::{Pace, State, Worker};
+use crate::worker::Worker;
 
 /// A request that is out for so long hangs, also where nobody waits for it any more.
 const HANGS: Nanos = Nanos::secs(1);
-
-/// A worker of a visit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkerId {
-    /// Index of its stream in the visit.
-    pub stream: u32,
-    /// Its number within the stream.
-    pub worker: u32,
-}
-
-/// A request that had not come back when its drive gave up on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hanging {
-    /// What it was to do.
-    pub op: Op,
-    /// In which file.
-    pub file: u32,
-    /// Where.
-    pub offset: u64,
-    /// How long it had been out; it may take longer still.
-    pub age: Nanos,
-}
 
 /// When a drive gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,20 +42,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { hang: Nanos::secs(30), failures: 0 }
     }
-}
-
-/// Whoever wants to know when a worker's measured part begins and ends, on its own thread: to
-/// read the thread's CPU time.
-pub trait Observer {
-    /// The ramp is over.
-    fn measured_begins(&mut self, worker: WorkerId);
-    /// The last counted request came back, or was given up.
-    fn measured_ends(&mut self, worker: WorkerId);
-}
-
-impl Observer for () {
-    fn measured_begins(&mut self, _worker: WorkerId) {}
-    fn measured_ends(&mut self, _worker: WorkerId) {}
 }
 
 /// Why a drive cannot be.
@@ -188,7 +153,7 @@ impl<'a> Drive<'a> {
         let owed = if owes { vec![None; depth] } else { Vec::new() };
         Ok(Self {
             shared,
-            paced: states.iter().any(|w| w.waits || !matches!(w.pace, Pace::Closed)),
+            paced: states.iter().any(|w| w.waits || !matches!(w.meter.pace, Pace::Closed)),
             unfinished: states.len(),
             workers: states,
             slots,
@@ -272,8 +237,8 @@ impl<'a> Drive<'a> {
         self.batch_max = self.batch_max.max(batch);
         self.last_completion = now;
         let alone = self.workers.len() == 1;
-        if alone && self.workers[0].counts() {
-            self.workers[0].recorder.mark(now);
+        if alone && self.workers[0].meter.counts() {
+            self.workers[0].meter.recorder.mark(now);
         }
         for index in 0..batch {
             let completion = self.done[index];
@@ -286,16 +251,13 @@ impl<'a> Drive<'a> {
             }
             // The one path that millions a second take: nothing in it but what each needs.
             if !alone {
-                worker.recorder.mark(now);
+                worker.meter.recorder.mark(now);
             }
-            let latency = now.since(slot.start);
-            if worker.recorder.success(slot.op, slot.length, latency) {
-                worker.recorder.slow(slot.op, now, latency, worker.id.worker, slot.offset);
-            }
+            worker.meter.success(id(slot.op), slot.length, slot.start, now, slot.offset);
             let Some(next) = worker.source.next(worker.stream) else {
                 slot.busy = false;
                 worker.stop(now);
-                worker.in_flight -= 1;
+                worker.meter.in_flight -= 1;
                 self.in_flight -= 1;
                 let owner = slot.worker as usize;
                 self.after_last(owner, now, device, observer);
@@ -303,7 +265,7 @@ impl<'a> Drive<'a> {
             };
             slot.take(next, now);
             if worker.depth == 1 {
-                worker.pulse.issued(now, next.offset.get(), next.op);
+                worker.meter.pulse.issued(now, next.offset.get(), id(next.op));
             }
             if self.stamps && next.op.stores() {
                 let buffer = device.buffer(completion.slot);
@@ -330,22 +292,16 @@ impl<'a> Drive<'a> {
         }
         let owner = slot.worker as usize;
         let worker = &mut self.workers[owner];
-        if worker.counts() {
-            worker.recorder.mark(now);
+        if worker.meter.counts() {
+            worker.meter.recorder.mark(now);
         }
         if completion.result() != Ok(slot.expected) {
             // Told of whether it counts or not: a flush that failed after the measured part is
             // data that may be lost.
             self.fail(completion, slot);
-        } else if worker.counts() {
-            let latency = now.since(slot.start);
-            if worker.recorder.success(slot.op, slot.length, latency) {
-                worker.recorder.slow(slot.op, now, latency, worker.id.worker, slot.offset);
-            }
-            if !matches!(worker.state, State::Ramp | State::Measuring) {
-                let late = Late { at: now, op: slot.op, bytes: slot.length };
-                worker.recorder.late.push(late);
-            }
+        } else if worker.meter.counts() {
+            let (op, length) = (id(slot.op), slot.length);
+            worker.meter.success_or_late(op, length, slot.start, now, slot.offset);
         }
         let is_whole = completion.result() == Ok(slot.expected);
         let worker = &mut self.workers[owner];
@@ -353,13 +309,13 @@ impl<'a> Drive<'a> {
         let follows = group.and_then(|group| group.follow(slot.op, FileIndex(slot.file)));
         // What is written and not flushed is still under way.
         if follows.is_none() {
-            worker.is_back(now);
+            worker.meter.is_back(now);
         }
         if !self.floors.is_empty() {
             self.check(completion, slot, device);
         }
         self.in_flight -= 1;
-        self.workers[owner].in_flight -= 1;
+        self.workers[owner].meter.in_flight -= 1;
         let second = self.seconds.get_mut(completion.slot.0 as usize).and_then(Option::take);
         if let Some(second) = second.filter(|_| is_whole) {
             // Begun is finished, whether or not anything new is begun.
@@ -384,9 +340,9 @@ impl<'a> Drive<'a> {
         observer: &mut O,
     ) {
         let worker = &mut self.workers[owner];
-        if worker.in_flight == 0 {
-            worker.idle_since = now;
-            worker.pulse.idle();
+        if worker.meter.in_flight == 0 {
+            worker.meter.idle_since = now;
+            worker.meter.pulse.idle();
             self.maybe_finish(owner, now, device, observer);
         }
     }
@@ -413,7 +369,7 @@ impl<'a> Drive<'a> {
             }
             None => {
                 worker.stop(start);
-                if worker.in_flight == 0 {
+                if worker.meter.in_flight == 0 {
                     // No completion will end it: look after it at the next turn, not in 100 ms.
                     self.boundary = Instant::ZERO;
                 }
@@ -459,9 +415,9 @@ impl<'a> Drive<'a> {
         state.take(next, start);
         let worker = &mut self.workers[state.worker as usize];
         if worker.depth == 1 {
-            worker.pulse.issued(start, next.offset.get(), next.op);
+            worker.meter.pulse.issued(start, next.offset.get(), id(next.op));
         }
-        worker.in_flight += 1;
+        worker.meter.in_flight += 1;
         self.in_flight += 1;
         submit(device, next, Slot(slot));
     }
@@ -473,36 +429,30 @@ impl<'a> Drive<'a> {
         state.busy = false;
         let index = state.worker as usize;
         let worker = &mut self.workers[index];
-        if let State::Syncing { .. } = worker.state {
-            worker.end_sync_came_back(now);
+        if let State::Closing { .. } = worker.meter.state() {
+            worker.meter.closing_came_back(now);
             if let Some(next) = worker.source.next_end_sync() {
                 self.issue(slot, next, now, device);
             }
             return;
         }
         let owed = self.owed.get_mut(slot as usize).and_then(Option::as_mut);
-        if worker.may_flush(now, self.shared)
+        if worker.meter.may_follow(now, self.shared)
             && let Some(next) = owed.and_then(Owed::take)
         {
             // Neither a turn of a burst nor an arrival: they are counts of what was asked for.
             self.issue(slot, next, now, device);
             return;
         }
-        if !matches!(worker.state, State::Measuring | State::Ramp) {
+        if !worker.meter.plays() {
             return;
         }
-        match &mut worker.pace {
-            Pace::Closed => self.issue_next(slot, now, device),
-            Pace::Open { .. } => worker.free.push(slot),
-            Pace::Think { think, burst, issued, first_slot } => {
-                let count = &mut issued[(slot - *first_slot) as usize];
-                *count += 1;
-                if count.is_multiple_of(*burst) {
-                    self.timers.push(Reverse((now + *think, slot)));
-                } else {
-                    self.issue_next(slot, now, device);
-                }
-            }
+        if let Pace::Open { .. } = worker.meter.pace {
+            worker.free.push(slot);
+        } else if let Some(think) = worker.meter.pace.pause(slot - worker.first_slot) {
+            self.timers.push(Reverse((now + think, slot)));
+        } else {
+            self.issue_next(slot, now, device);
         }
     }
 
@@ -514,14 +464,14 @@ impl<'a> Drive<'a> {
             }
             self.timers.pop();
             let index = self.slots[slot as usize].worker as usize;
-            if matches!(self.workers[index].state, State::Measuring | State::Ramp) {
-                self.workers[index].wakes(now);
+            if self.workers[index].meter.plays() {
+                self.workers[index].meter.wakes(now);
                 self.issue_next(slot, now, device);
             }
         }
         for index in 0..self.workers.len() {
             while let Some((slot, due)) = self.workers[index].take_due(now) {
-                self.workers[index].wakes(now);
+                self.workers[index].meter.wakes(now);
                 self.issue_next(slot, due, device);
             }
         }
@@ -541,7 +491,7 @@ impl<'a> Drive<'a> {
     fn start<O: Observer>(&mut self, begin: Instant, observer: &mut O) {
         for worker in &mut self.workers {
             worker.begin(begin);
-            if worker.ramp_end == begin {
+            if worker.meter.ramp_is_over(begin) {
                 worker.measure(0, 0, observer);
             }
         }
@@ -549,14 +499,14 @@ impl<'a> Drive<'a> {
     }
 
     fn issue_first<D: Device>(&mut self, index: usize, now: Instant, device: &mut D) {
-        let paced_open = matches!(self.workers[index].pace, Pace::Open { .. });
+        let paced_open = matches!(self.workers[index].meter.pace, Pace::Open { .. });
         let slots = std::mem::take(&mut self.workers[index].free);
         if paced_open {
             self.workers[index].free = slots;
             return;
         }
         for slot in slots {
-            if !matches!(self.workers[index].state, State::Measuring | State::Ramp) {
+            if !self.workers[index].meter.plays() {
                 break;
             }
             self.issue_next(slot, now, device);
@@ -574,36 +524,22 @@ impl<'a> Drive<'a> {
     ) {
         for index in 0..self.workers.len() {
             let worker = &mut self.workers[index];
-            if worker.state == State::Ramp && now >= worker.ramp_end {
+            if worker.meter.ramp_is_over(now) {
                 let (requests, bytes) = self.slots[worker.slots()]
                     .iter()
                     .filter(|slot| slot.busy && !worker.source.is_policy_sync(slot.op, slot.length))
                     .fold((0, 0), |(n, bytes), slot| (n + 1, bytes + u64::from(slot.length)));
                 worker.measure(requests, bytes, observer);
             }
-            if worker.state != State::Done && worker.counts() {
-                worker.recorder.fold(now);
-            }
-            let orders = self.shared.stopping();
-            worker.end_with(self.shared);
-            if worker.state == State::Measuring && now >= worker.end && !orders {
-                worker.stretch(self.shared);
-            }
-            if matches!(worker.state, State::Measuring | State::Ramp)
-                && (now >= worker.end || orders)
-            {
-                let at = worker.end.min(now);
-                worker.stop_by_time(at);
-            }
-            if worker.state == State::Measuring && worker.source.used_up(worker.stream) {
+            worker.meter.look(now, self.shared);
+            if worker.meter.state() == State::Measuring && worker.source.used_up(worker.stream) {
                 // A worker whose every slot is out learns of its last request only when one comes
                 // back, and one that hangs does not.
-                worker.stop(now);
-                worker.backlog = 0;
+                worker.meter.stop_used_up(now);
             }
-            worker.cut_if_overloaded(now, self.shared);
-            worker.pulse.progress(&worker.recorder.so_far());
-            if worker.in_flight == 0 {
+            worker.flows &= worker.meter.plays();
+            worker.meter.tell(now, self.shared);
+            if worker.meter.in_flight == 0 {
                 self.maybe_finish(index, now, device, observer);
             }
         }
@@ -613,19 +549,8 @@ impl<'a> Drive<'a> {
     }
 
     fn next_boundary(&self, now: Instant) -> Instant {
-        let mut next = now + INTERVAL;
-        for worker in &self.workers {
-            let begin = worker.recorder.begin;
-            let ticks = now.since(begin).get() / INTERVAL.get() + 1;
-            next = next.min(begin + Nanos::new(ticks * INTERVAL.get()));
-            if worker.state == State::Ramp {
-                next = next.min(worker.ramp_end);
-            }
-            if worker.end > now {
-                next = next.min(worker.end);
-            }
-        }
-        next
+        let next = self.workers.iter().map(|worker| worker.meter.boundary(now)).min();
+        next.unwrap_or(now + INTERVAL)
     }
 
     /// Deeper than one, who is oldest is not known without looking.
@@ -634,8 +559,10 @@ impl<'a> Drive<'a> {
             // Its own alone: a thousand workers would go over all of a million slots a thousand times.
             let busy = self.slots[worker.slots()].iter().filter(|slot| slot.busy);
             match busy.min_by_key(|slot| slot.start) {
-                Some(oldest) => worker.pulse.issued(oldest.start, oldest.offset, oldest.op),
-                None => worker.pulse.idle(),
+                Some(oldest) => {
+                    worker.meter.pulse.issued(oldest.start, oldest.offset, id(oldest.op));
+                }
+                None => worker.meter.pulse.idle(),
             }
         }
     }
@@ -648,12 +575,10 @@ impl<'a> Drive<'a> {
             oldest.is_some_and(|oldest| now.since(self.last_completion.max(oldest)) > silent);
         for index in 0..self.workers.len() {
             let worker = &mut self.workers[index];
-            let waited = match worker.state {
-                State::Draining | State::Syncing { .. } => now.since(worker.stopped_at),
-                _ => Nanos::ZERO,
-            };
-            let hangs = worker.in_flight > 0 && (waited > self.limits.hang || given_up);
-            if worker.state == State::Done || !(hangs || self.shared.abandoning()) {
+            let waited = worker.meter.waited(now);
+            let hangs = worker.meter.in_flight > 0 && (waited > self.limits.hang || given_up);
+            let is_over = worker.meter.state() == State::Done;
+            if is_over || !(hangs || self.shared.abandoning()) {
                 continue;
             }
             for slot in self.slots[worker.slots()].iter_mut().filter(|slot| slot.busy) {
@@ -667,14 +592,13 @@ impl<'a> Drive<'a> {
                     worker.left = true;
                 }
             }
-            worker.is_back(now);
-            // The time spent waiting for them is part of what was measured.
-            if !worker.hanging.is_empty() && worker.counts() {
-                worker.recorder.last = now;
+            worker.meter.is_back(now);
+            if !worker.hanging.is_empty() {
+                worker.meter.hangs(now);
             }
             worker.finish(observer);
-            self.in_flight -= worker.in_flight as usize;
-            worker.in_flight = 0;
+            self.in_flight -= worker.meter.in_flight as usize;
+            worker.meter.in_flight = 0;
             self.unfinished -= 1;
         }
     }
@@ -688,9 +612,9 @@ impl<'a> Drive<'a> {
         observer: &mut O,
     ) {
         let worker = &mut self.workers[index];
-        match worker.state {
+        match worker.meter.state() {
             State::Ramp | State::Measuring | State::Done => return,
-            State::Syncing { .. } => {}
+            State::Closing { .. } => {}
             State::Draining => {
                 if worker.source.ends_stream(worker.stream) {
                     worker.stream.end();
@@ -719,8 +643,9 @@ impl<'a> Drive<'a> {
         };
         let SlotState { op, file, offset, length, .. } = slot;
         let worker = &mut self.workers[slot.worker as usize];
-        worker.recorder.failure(completion, Failure { op, file, offset, length, outcome });
-        if worker.recorder.failures > self.limits.failures {
+        worker.first_failure.get_or_insert(Failure { op, file, offset, length, outcome });
+        worker.meter.recorder.failure(id(op), completion.result().err().map(|errno| errno.0));
+        if worker.meter.recorder.failures() > self.limits.failures {
             worker.stop(self.last_completion);
             self.shared.stop();
             self.boundary = Instant::ZERO;
@@ -749,8 +674,12 @@ impl<'a> Drive<'a> {
         let (batch_max, stamp_error) = (self.batch_max as u32, self.stamp_error);
         let limit = self.limits.failures;
         let result = |worker: Worker<'_>| {
-            let gave_up = worker.recorder.failures > limit;
-            WorkerResult { gave_up, ..worker.result(batch_max, stamp_error) }
+            let gave_up = worker.meter.recorder.failures() > limit;
+            let mut result = worker.result();
+            result.metered.gave_up = gave_up;
+            result.metered.batch_max = batch_max;
+            result.metered.stamp_error = stamp_error;
+            result
         };
         self.workers.into_iter().map(result).collect()
     }

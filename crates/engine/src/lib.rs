@@ -1,7 +1,8 @@
-//! The measuring loop: pacing, addresses, accounting, verification.
+//! The block loop: addresses, submission, verification. Pacing, stop rules and accounting are those
+//! of [`meter`].
 //!
 //! Makes no system call: requests go to a [`device::Device`], time comes from its clock. The
-//! loop is one, generic over the device; pacing, access and stop rule are values in it.
+//! loop is one, generic over the device; access is a value in it.
 //!
 //! A *visit* is played by one or more [`Drive`]s: on kernel back ends each worker has a thread
 //! and a device of its own and so a drive of its own; on a twin with a virtual clock one drive
@@ -13,19 +14,17 @@ mod directory;
 mod drive;
 mod group;
 mod lines;
-mod merge;
-mod overload;
 mod payload;
-mod recorder;
+mod result;
 mod shared;
 mod source;
 pub mod verify;
 mod worker;
 
-pub use drive::{Drive, DriveError, Hanging, Limits, Observer, WorkerId};
-pub use merge::{VisitResult, merge};
-pub use recorder::{Ended, WorkerResult};
-pub use shared::{Pulse, Shared, Tally};
+pub use drive::{Drive, DriveError, Limits};
+pub use meter::{Observer, Pulse, Tally, VisitResult, WorkerId};
+pub use result::{Failure, Hanging, NAMES, Outcome, WorkerResult, described, load, loads, merge};
+pub use shared::Shared;
 
 use std::sync::Arc;
 

@@ -272,7 +272,7 @@ impl Source {
             self.limits.operations_taken = requests;
             self.limits.bytes_taken = bytes;
         } else {
-            shared.take_beforehand(requests, bytes);
+            shared.quota.take_beforehand(requests, bytes);
         }
         if self.limits.bytes.is_some() {
             self.plain = 0;
@@ -292,7 +292,7 @@ impl Source {
             // Of a countdown, what is left is not taken yet.
             true if self.plain > 0 && self.plain != u64::MAX => return false,
             true => (limits.operations_taken, limits.bytes_taken),
-            false => shared.taken(),
+            false => shared.quota.taken(),
         };
         let owed = self.syncs.as_ref().is_some_and(|syncs| syncs.pending > 0);
         limits.counting
@@ -548,7 +548,7 @@ impl Limits {
         match self.operations {
             Some(limit) if self.counting => {
                 if !self.alone {
-                    return shared.take_operation(limit);
+                    return shared.quota.take_operation(limit);
                 }
                 self.operations_taken += 1;
                 self.operations_taken <= limit
@@ -561,7 +561,7 @@ impl Limits {
     fn take_bytes(&mut self, shared: &StreamShared, bytes: u64) -> Option<u64> {
         let Some(limit) = self.bytes.filter(|_| self.counting) else { return Some(u64::MAX) };
         let before = match self.alone {
-            false => shared.take_bytes(bytes),
+            false => shared.quota.take_bytes(bytes),
             true => {
                 self.bytes_taken += bytes;
                 self.bytes_taken - bytes

@@ -622,7 +622,7 @@ pub struct Gap {
 }
 
 /// A bit per millisecond.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bitmap {
     /// Lowest bit of each byte first.
     pub bytes: Vec<u8>,

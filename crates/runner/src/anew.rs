@@ -16,8 +16,8 @@ use rustix::io::Errno;
 use units::Bytes;
 
 use crate::RunError;
-use crate::ground::{file_error, give_length, lock};
 use crate::own::{self, Identity, Own};
+use crate::rigs::files::{file_error, give_length, lock};
 
 /// A file that is to begin empty.
 pub(crate) struct Anew<'a> {

@@ -363,6 +363,30 @@ fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
+/// What may be done where something could not be done to a file.
+fn file_hint(what: &str, source: &std::io::Error) -> Option<&'static str> {
+    use std::io::ErrorKind::{FileTooLarge, PermissionDenied};
+    const ENOSPC: i32 = 28;
+    const EMFILE: i32 = 24;
+    Some(match (source.kind(), source.raw_os_error()) {
+        (_, Some(ENOSPC)) if what == "make files in" => {
+            "no space, or no inodes, are left: ask for fewer files"
+        }
+        _ if is_full(source) => {
+            "make room there, ask for less with a smaller `--size`, or name another place"
+        }
+        (FileTooLarge, _) => {
+            "raise the limit of file sizes (`ulimit -f`), or use a smaller `--size`"
+        }
+        (PermissionDenied, _) if what == "read" => {
+            "run as a user who may read it, or name another target"
+        }
+        (PermissionDenied, _) => "run as a user who may write there, or name another place",
+        (_, Some(EMFILE)) => "raise the limit of open files: ulimit -n",
+        _ => return None,
+    })
+}
+
 /// What kind of trouble, for exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -396,134 +420,88 @@ impl RunError {
             Self::Backend(error) => error.hint(),
             Self::Copy(error) => error.hint(),
             Self::Store(error) => error.hint(),
-            Self::TargetName { .. } => Some(
-                "a path, `null:`, `memory:SIZE` or `model:FILE.toml`; a file named like that is \
-                 `./null:`"
-                    .to_owned(),
-            ),
-            Self::TooShort { size: Bytes::ZERO, .. } => {
-                Some("name a file with data in it".to_owned())
-            }
-            Self::TooShort { size, wanted, .. } => Some(format!(
+            Self::TooShort { size, wanted, .. } if *size > Bytes::ZERO => Some(format!(
                 "name a longer file, or one that is not there: it is made with {} and filled; `--size \
                  {}` reads no more than this one has",
                 wanted.exact(),
                 size.exact()
             )),
-            Self::NoRoom { .. } => Some("name another place, or less with `--size`".to_owned()),
-            Self::NoRoomForSuite { .. } => {
-                Some("name another place, or make it smaller: `--scale 0.1`".to_owned())
-            }
             Self::TwinMemory { buffers, available, .. } => {
                 let most = crate::prepare::usable(*available).get().saturating_sub(buffers.get());
-                let most = Bytes::new(most >> 20 << 20);
-                Some(format!(
-                    "ask for less, with `memory:SIZE` or `--size`: at most {}",
-                    most.exact()
-                ))
+                let most = Bytes::new(most >> 20 << 20).exact();
+                Some(format!("ask for less, with `memory:SIZE` or `--size`: at most {most}"))
             }
-            Self::NotAFile { .. } => {
-                Some("name a file or directory, or `--set start_file=keep`".to_owned())
-            }
-            Self::NeedsFileSystem { .. } => {
-                Some("name a directory, or a file in one, on the device's file system".to_owned())
-            }
-            Self::ScratchIsLink { .. } => Some(
-                "remove the link, or name another directory; a scratch file is removed with the \
-                 run, which must not reach a file elsewhere"
-                    .to_owned(),
-            ),
-            Self::NotOurs { .. } => Some("look at what it is, and move or remove it".to_owned()),
             Self::Unmarked { path } => {
                 Some(format!("if no other run uses it: `rm {}`", path.display()))
             }
             Self::Strangers { path, .. } => {
                 Some(format!("move it elsewhere; then {} can go", path.display()))
             }
-            Self::NoInodes { .. } => {
-                Some("ask for fewer files: `--set directory.files=1000`".to_owned())
-            }
-            Self::NoRoomForFiles { .. } => Some(
-                "ask for a smaller target, `--size 1GiB`, or for fewer or smaller files there: \
-                 `--set directory.files=1000`"
-                    .to_owned(),
-            ),
-            // ENOSPC
-            Self::File { what, source, .. }
-                if *what == "make files in" && source.raw_os_error() == Some(28) =>
-            {
-                Some("no space, or no inodes, are left: ask for fewer files".to_owned())
-            }
-            Self::File { source, .. } if is_full(source) => Some(
-                "make room there, ask for less with a smaller `--size`, or name another place"
-                    .to_owned(),
-            ),
-            Self::Alone { .. } => Some("measure it alone".to_owned()),
-            Self::NotWritable { .. } => {
-                Some("use a suite that reads, or another target".to_owned())
-            }
-            Self::File { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => Some(
-                "raise the limit of file sizes (`ulimit -f`), or use a smaller `--size`".into(),
-            ),
-            Self::File { what, source, .. }
-                if source.kind() == std::io::ErrorKind::PermissionDenied =>
-            {
-                Some(match *what {
-                    "read" => "run as a user who may read it, or name another target".to_owned(),
-                    _ => "run as a user who may write there, or name another place".to_owned(),
-                })
-            }
-            // EMFILE
-            Self::File { source, .. } if source.raw_os_error() == Some(24) => {
-                Some("raise the limit of open files: ulimit -n".to_owned())
-            }
-            Self::Threads { limits, .. } if limits.is_empty() => {
-                Some("raise `ulimit -u`, or ask for fewer `threads`".to_owned())
-            }
-            Self::Threads { limits, .. } => Some(format!(
+            Self::Threads { limits, .. } if !limits.is_empty() => Some(format!(
                 "ask for fewer `threads`, or raise what limits: {}",
                 limits.join(", ")
             )),
-            Self::SameTarget { .. } => Some("name each file or device once".to_owned()),
-            Self::Confirm(_) => {
-                Some("nothing of it was written; see who exchanges it, and run again".to_owned())
-            }
-            Self::Claimed { .. } | Self::Locked { .. } => {
-                Some("wait for that process or end it first, or name another target".to_owned())
-            }
-            Self::Appeared { .. } => Some(
-                "nothing of it was written; run again to have it checked, or name another target"
-                    .to_owned(),
-            ),
-            Self::InUse { .. } => {
-                Some("wait for that run (`plimsoll list`), or name another target".to_owned())
-            }
-            Self::Memory { .. } => Some(
-                "ask for smaller blocks, fewer `threads` or a smaller `queue_depth`".to_owned(),
-            ),
-            Self::Processor { .. } => Some("name processors of those with `--cpus`".to_owned()),
-            Self::Caches { .. } => Some(
-                "leave that step out of `caches`: `--set caches=flush,purge` needs no root"
-                    .to_owned(),
-            ),
-            Self::Model { .. } => {
-                Some("a model is a TOML file: `docs/twins.md` has its fields".to_owned())
-            }
-            Self::NoLine { .. } => Some(
-                "a level is of streams of the suite, up to 3 s, as in `reads p99<2ms`".to_owned(),
-            ),
-            Self::Resume { .. } => Some(
-                "`plimsoll list` shows the state of each run; `plimsoll run` starts a new one"
-                    .to_owned(),
-            ),
-            Self::Verify { .. } => {
-                Some("write it first with `--verify` and `--keep`, or read without".to_owned())
-            }
-            Self::NothingPossible { .. } => {
-                Some("use a block size the device can do, or `--set direct=false`".to_owned())
-            }
-            _ => None,
+            other => other.plain_hint().map(str::to_owned),
         }
+    }
+
+    /// The same where it does not depend on what was seen.
+    fn plain_hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::TargetName { .. } => {
+                "a path, `null:`, `memory:SIZE` or `model:FILE.toml`; a file named like that is \
+                 `./null:`"
+            }
+            Self::TooShort { .. } => "name a file with data in it",
+            Self::NoRoom { .. } => "name another place, or less with `--size`",
+            Self::NoRoomForSuite { .. } => "name another place, or make it smaller: `--scale 0.1`",
+            Self::NotAFile { .. } => "name a file or directory, or `--set start_file=keep`",
+            Self::NeedsFileSystem { .. } => {
+                "name a directory, or a file in one, on the device's file system"
+            }
+            Self::ScratchIsLink { .. } => {
+                "remove the link, or name another directory; a scratch file is removed with the \
+                 run, which must not reach a file elsewhere"
+            }
+            Self::NotOurs { .. } => "look at what it is, and move or remove it",
+            Self::NoInodes { .. } => "ask for fewer files: `--set directory.files=1000`",
+            Self::NoRoomForFiles { .. } => {
+                "ask for a smaller target, `--size 1GiB`, or for fewer or smaller files there: \
+                 `--set directory.files=1000`"
+            }
+            Self::File { what, source, .. } => return file_hint(what, source),
+            Self::Alone { .. } => "measure it alone",
+            Self::NotWritable { .. } => "use a suite that reads, or another target",
+            Self::Threads { .. } => "raise `ulimit -u`, or ask for fewer `threads`",
+            Self::SameTarget { .. } => "name each file or device once",
+            Self::Confirm(_) => "nothing of it was written; see who exchanges it, and run again",
+            Self::Claimed { .. } | Self::Locked { .. } => {
+                "wait for that process or end it first, or name another target"
+            }
+            Self::Appeared { .. } => {
+                "nothing of it was written; run again to have it checked, or name another target"
+            }
+            Self::InUse { .. } => "wait for that run (`plimsoll list`), or name another target",
+            Self::Memory { .. } => {
+                "ask for smaller blocks, fewer `threads` or a smaller `queue_depth`"
+            }
+            Self::Processor { .. } => "name processors of those with `--cpus`",
+            Self::Caches { .. } => {
+                "leave that step out of `caches`: `--set caches=flush,purge` needs no root"
+            }
+            Self::Model { .. } => "a model is a TOML file: `docs/twins.md` has its fields",
+            Self::NoLine { .. } => {
+                "a level is of streams of the suite, up to 3 s, as in `reads p99<2ms`"
+            }
+            Self::Resume { .. } => {
+                "`plimsoll list` shows the state of each run; `plimsoll run` starts a new one"
+            }
+            Self::Verify { .. } => "write it first with `--verify` and `--keep`, or read without",
+            Self::NothingPossible { .. } => {
+                "use a block size the device can do, or `--set direct=false`"
+            }
+            _ => return None,
+        })
     }
 
     /// Whether nothing that was measured is in the store of that name any more.

@@ -1,6 +1,5 @@
 //! What a run says while it runs.
 
-use device::Op;
 use plan::{Left, Round};
 use record::{CellRecord, RunHeader, VisitRecord, Warning};
 use units::{Bytes, Nanos};
@@ -75,15 +74,13 @@ pub struct Tick<'a> {
     pub waiting: Vec<Waiting>,
 }
 
-/// A request that does not come back.
+/// An operation that does not come back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Of which worker: stream's name and number.
     pub worker: String,
-    /// What it is to do.
-    pub op: Op,
-    /// Where: byte offset in its file.
-    pub offset: u64,
+    /// What it is to do, and where: `read at byte 4096`.
+    pub what: String,
     /// How long it has been out.
     pub age: Nanos,
 }

@@ -13,7 +13,8 @@ use suite::SuiteSource;
 use suite::model::Suite;
 use units::Bytes;
 
-use crate::prepare::{Ground, Paths, SCRATCH, SIZE_UNIT, begins_empty, verifies};
+use crate::prepare::{Paths, SCRATCH, SIZE_UNIT, begins_empty, verifies};
+use crate::rig::Site;
 use crate::several::{are_distinct, together};
 use crate::{Order, RunError, directory, left_behind, taken};
 
@@ -22,7 +23,7 @@ const SPARE_PART: u64 = 64;
 
 /// The targets of a run, looked at.
 pub(crate) struct Found {
-    pub ground: Ground,
+    pub site: Box<dyn Site>,
     /// Of all targets together.
     pub record: TargetRecord,
     /// Of each of several.
@@ -40,7 +41,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn twin(ground: Ground, name: &str, size: Bytes) -> Self {
+    pub(crate) fn twin(site: Box<dyn Site>, name: &str, size: Bytes) -> Self {
         let record = TargetRecord {
             given: name.to_owned(),
             resolved: name.to_owned(),
@@ -56,11 +57,10 @@ impl Found {
             model: None,
             remarks: vec!["simulated: no real device was measured".to_owned()],
         };
-        let as_it_is = !matches!(ground, Ground::Memory);
         let capacity = (size > Bytes::ZERO).then_some(size);
         let records = Vec::new();
-        let (unit, asked, shorter) = (None, None, None);
-        Self { ground, record, records, capacity, unit, as_it_is, asked, shorter }
+        let (unit, asked, shorter, as_it_is) = (None, None, None, true);
+        Self { site, record, records, capacity, unit, as_it_is, asked, shorter }
     }
 }
 
@@ -90,6 +90,20 @@ impl Seen {
             return Err(RunError::ScratchIsLink { path: scratch, to });
         }
         Ok(Self { given, target, directory: Some(found) })
+    }
+
+    /// What a file has of its file system.
+    fn allocated(&self) -> Bytes {
+        match self.target.path.kind {
+            PathKind::File { allocated, .. } => allocated,
+            _ => Bytes::ZERO,
+        }
+    }
+
+    /// The smallest unit of direct I/O.
+    fn unit(&self) -> Option<Bytes> {
+        let sector = || self.target.top().and_then(|device| device.logical_sector);
+        alignment(&self.target).unit().or_else(sector)
     }
 
     fn is_device(&self) -> bool {
@@ -144,6 +158,59 @@ fn allow_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
+/// Sizes scratch files to the room there; what the suite asks for, where there is less.
+fn size_all(
+    seen: &[Seen],
+    order: &Order,
+    source: &mut SuiteSource,
+) -> Result<Option<Bytes>, RunError> {
+    let mut asked = None;
+    for one in seen {
+        let Some(directory) = &one.directory else { continue };
+        let cut = size_scratch(directory, one.allocated(), source, order.size_given)?;
+        asked = asked.or(cut);
+    }
+    Ok(asked)
+}
+
+/// Refuses targets that do not go together, or not with the suite.
+fn are_of_a_kind(seen: &[Seen], wanted: &Suite) -> Result<(), RunError> {
+    if let Some(one) = seen.iter().find(|one| one.is_character()) {
+        of_characters(one, seen, wanted)?;
+    }
+    match seen.iter().find(|one| one.is_device() && begins_empty(wanted)) {
+        Some(one) => {
+            let target = one.given.display().to_string();
+            Err(RunError::NotAFile { suite: wanted.name.clone(), target })
+        }
+        None => Ok(()),
+    }
+}
+
+/// What may be done to each file of each target.
+fn permitted(
+    host: &Host,
+    order: &Order,
+    seen: &[Seen],
+    files: &[Vec<PathBuf>],
+    wanted: &Suite,
+    as_it_is: bool,
+) -> Result<Vec<Permit>, RunError> {
+    let mut permits = Vec::new();
+    for (one, paths) in seen.iter().zip(files) {
+        if one.directory.is_some() {
+            paths.iter().try_for_each(|path| is_no_link(path))?;
+        }
+        let sharing = seen.iter().filter(|other| shares_space(one, other)).count() as u64;
+        let beside = sharing.saturating_mul(paths.len() as u64).saturating_sub(1);
+        let judged = judge(host, order, &one.target, paths, wanted, (beside, as_it_is))?;
+        let goes = one.directory.is_some() && !order.settings.keep;
+        let of_run = |permit: Permit| if goes { permit.removed_afterwards() } else { permit };
+        permits.extend(judged.into_iter().map(of_run));
+    }
+    Ok(permits)
+}
+
 /// Files, directories, devices. Each has the suite's files; together they are the files of the
 /// run.
 pub(crate) fn find_paths(
@@ -155,20 +222,10 @@ pub(crate) fn find_paths(
     allow_open_files();
     let seen = paths.iter().map(|path| Seen::of(host, path));
     let seen = seen.collect::<Result<Vec<Seen>, RunError>>()?;
-    let mut asked = None;
-    for directory in seen.iter().filter_map(|one| one.directory.as_ref()) {
-        let cut = size_scratch(directory, source, order.size_given)?;
-        asked = asked.or(cut);
-    }
+    let asked = size_all(&seen, order, source)?;
     let wanted = checked(source, None)?;
     let character = seen.iter().find(|one| one.is_character());
-    if let Some(one) = character {
-        of_characters(one, &seen, &wanted)?;
-    }
-    if let Some(one) = seen.iter().find(|one| one.is_device() && begins_empty(&wanted)) {
-        let target = one.given.display().to_string();
-        return Err(RunError::NotAFile { suite: wanted.name, target });
-    }
+    are_of_a_kind(&seen, &wanted)?;
     let as_it_is = are_read_as_they_are(host, order, &seen, &wanted)?;
     fit_size(order, &seen, source, &wanted, as_it_is)?;
     let is_short = as_it_is && !order.size_given && seen.iter().any(|one| is_shorter(one, &wanted));
@@ -185,32 +242,18 @@ pub(crate) fn find_paths(
     let smallest = seen.iter().filter_map(Seen::device_size).min();
     let capacity = smallest.map(|there| Bytes::new(there.get().saturating_mul(seen.len() as u64)));
     let wanted = checked(source, capacity)?;
-    let mut permits = Vec::new();
-    for (one, paths) in seen.iter().zip(&files) {
-        if one.directory.is_some() {
-            paths.iter().try_for_each(|path| is_no_link(path))?;
-        }
-        let beside: u64 = seen.iter().filter(|other| shares_space(one, other)).map(|_| 1).sum();
-        let beside = beside.saturating_mul(u64::from(each)).saturating_sub(1);
-        let judged = judge(host, order, &one.target, paths, &wanted, (beside, as_it_is))?;
-        let goes = one.directory.is_some() && !order.settings.keep;
-        let of_run = |permit: Permit| if goes { permit.removed_afterwards() } else { permit };
-        permits.extend(judged.into_iter().map(of_run));
-    }
-    let units = seen.iter().map(|one| {
-        let alignment = alignment(&one.target);
-        let sector = || one.target.top().and_then(|device| device.logical_sector);
-        alignment.unit().or_else(sector)
-    });
-    let unit = units.flatten().max();
-    let mut records: Vec<TargetRecord> =
-        seen.iter().map(|one| record(host, one, &wanted, each, as_it_is)).collect();
-    for (record, permits) in records.iter_mut().zip(permits.chunks(each.max(1) as usize)) {
+    let permits = permitted(host, order, &seen, &files, &wanted, as_it_is)?;
+    let unit = seen.iter().filter_map(Seen::unit).max();
+    let record_of = |(one, permits): (&Seen, &[Permit])| {
+        let mut record = record(host, one, &wanted, each, as_it_is);
         if permits.iter().any(Permit::cuts) {
             let size = wanted.files.size;
             record.remarks.push(format!("cut to {size} for this run: what lay beyond is lost"));
         }
-    }
+        record
+    };
+    let of_each = seen.iter().zip(permits.chunks(each.max(1) as usize));
+    let records: Vec<TargetRecord> = of_each.map(record_of).collect();
     let targets: Vec<Target> = seen.iter().map(|one| one.target.clone()).collect();
     let Some((target, record)) = together(&targets).zip(record_of_all(&records)) else {
         return Err(stack::TargetError::Empty.into());
@@ -218,11 +261,8 @@ pub(crate) fn find_paths(
     let several = seen.len() > 1;
     let link = several.then(|| stack::slowest_link(host, &target)).flatten();
     let record = if several { TargetRecord { link, ..record } } else { record };
-    let scratch: Vec<PathBuf> = seen
-        .iter()
-        .filter(|one| one.directory.is_some())
-        .map(|one| one.target.path.resolved.clone())
-        .collect();
+    let scratch = seen.iter().filter(|one| one.directory.is_some());
+    let scratch: Vec<PathBuf> = scratch.map(|one| one.target.path.resolved.clone()).collect();
     let wanted_files = files.concat();
     let stale = scratch.iter().flat_map(|base| left_behind::stale(base, &wanted_files)).collect();
     let paths = Paths {
@@ -237,9 +277,9 @@ pub(crate) fn find_paths(
         character: character.is_some(),
         shared: false,
     };
-    let ground = Ground::Paths(Box::new(paths));
+    let site = Box::new(paths);
     let records = if several { records } else { Vec::new() };
-    Ok(Found { ground, record, records, capacity, unit, as_it_is, asked, shorter })
+    Ok(Found { site, record, records, capacity, unit, as_it_is, asked, shorter })
 }
 
 /// A scratch file goes with the run. Under a link it would be a file elsewhere that goes, maybe one
@@ -411,8 +451,11 @@ fn describes_itself(path: &Path) -> bool {
 
 /// A scratch file takes what the suite wants, or what the file system can give beside the files
 /// that the suite makes in a directory. Gives the size of a file as it was asked for, if it is less.
+///
+/// * `there`: what a scratch file that was left behind has, which is used again.
 fn size_scratch(
     directory: &Target,
+    there: Bytes,
     source: &mut SuiteSource,
     size_given: bool,
 ) -> Result<Option<Bytes>, RunError> {
@@ -420,8 +463,8 @@ fn size_scratch(
     let files = &suite.files;
     let Some(space) = directory.path.space else { return Ok(None) };
     let beside = directory::needs(&suite).map_or(Bytes::ZERO, |(bytes, _)| bytes);
-    let left = Space { free: Bytes::new(space.free.get().saturating_sub(beside.get())), ..space };
-    // The reuse of a scratch file left behind frees as much as it takes; not counted here.
+    let free = space.free.get().saturating_add(there.get()).saturating_sub(beside.get());
+    let left = Space { free: Bytes::new(free), ..space };
     let Some(most) = stack::suggest_scratch_size(left, files.total()) else {
         return Err(RunError::NoRoom {
             directory: directory.path.resolved.clone(),

@@ -1,10 +1,8 @@
 //! The layers of a simulated device as a ledger: what passed each, and how long it was there.
 
-use device::Op;
 use device::model::{Counters, StageCounters};
+use device::{Model, Op};
 use record::LedgerEntry;
-
-use crate::visit::Stage;
 
 /// What a model counted so far.
 #[derive(Clone, Debug)]
@@ -14,10 +12,8 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Of a model; other twins have no layers.
-    pub(crate) fn of(stage: &Stage) -> Option<Self> {
-        let Stage::Model(model) = stage else { return None };
-        Some(Self { whole: model.inner().counters(), stages: model.inner().stages() })
+    pub(crate) fn of(model: &Model) -> Self {
+        Self { whole: model.counters(), stages: model.stages() }
     }
 
     /// An entry for each layer from the host down. Bytes are those that reached it: what a cache

@@ -9,9 +9,9 @@ use record::{RunHeader, RunState, TargetKind};
 use rustix::fs::{FileType, FlockOperation};
 use stack::Mark;
 
-use crate::ground::file_error;
 use crate::own::{self, Identity};
 use crate::prepare::{SCRATCH, is_of};
+use crate::rigs::files::file_error;
 use crate::{RunError, directory};
 
 /// What became of what a run left.

@@ -43,7 +43,7 @@ impl Identity {
 
     /// Refuses what is open under `path` if it is another file.
     pub(crate) fn confirm(self, file: impl AsFd, path: &Path) -> Result<(), RunError> {
-        let seen = Self::of(file).map_err(crate::ground::file_error("examine", path))?;
+        let seen = Self::of(file).map_err(crate::rigs::files::file_error("examine", path))?;
         if seen == self { Ok(()) } else { Err(self.exchanged(seen, path)) }
     }
 
@@ -56,7 +56,7 @@ impl Identity {
         path: &Path,
     ) -> Result<(), RunError> {
         let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| crate::ground::file_error("examine", path)(errno.into()))?;
+            .map_err(|errno| crate::rigs::files::file_error("examine", path)(errno.into()))?;
         let seen = Self::of_stat(&stat);
         if seen == self { Ok(()) } else { Err(self.exchanged(seen, path)) }
     }
@@ -66,7 +66,7 @@ impl Identity {
     pub(crate) fn hold(self, path: &Path) -> Result<OwnedFd, RunError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = rustix::fs::open(path, flags, Mode::empty())
-            .map_err(|errno| crate::ground::file_error("examine", path)(errno.into()))?;
+            .map_err(|errno| crate::rigs::files::file_error("examine", path)(errno.into()))?;
         self.confirm(&held, path)?;
         Ok(held)
     }
@@ -107,7 +107,7 @@ pub(crate) struct Own {
 
 /// What is open under `path`, as ours.
 pub(crate) fn own(path: &Path, file: &File, owner: Option<u64>) -> Result<Own, RunError> {
-    let identity = Identity::of(file).map_err(crate::ground::file_error("examine", path))?;
+    let identity = Identity::of(file).map_err(crate::rigs::files::file_error("examine", path))?;
     Ok(Own { path: path.to_path_buf(), identity, owner })
 }
 

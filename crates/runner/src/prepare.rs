@@ -1,10 +1,8 @@
 //! Decides everything, changes nothing.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use device::TwinSpec;
 use plan::Schedule;
 use record::{
     Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetRecord, Warning,
@@ -15,11 +13,12 @@ use suite::model::{
 };
 use units::{Bytes, Nanos};
 
-use crate::clock::TurnClock;
+use crate::clock::{TurnClock, unix_now};
 use crate::doubts::doubts;
 use crate::fill::{self, Pass};
-use crate::find::{Found, checked, find_paths, set_size};
-use crate::ground::{in_flight, twin_buffer};
+use crate::find::{Found, checked, find_paths};
+use crate::rig::Site;
+use crate::rigs::files::{in_flight, twin_buffer};
 use crate::run::room;
 use crate::{Order, RunError, Settings, TargetName, directory};
 
@@ -35,7 +34,7 @@ pub struct Prepared {
     pub(crate) header: RunHeader,
     pub(crate) cells: Vec<CellRecord>,
     pub(crate) suite: Suite,
-    pub(crate) ground: Ground,
+    pub(crate) site: Box<dyn Site>,
     /// Fill and preconditioning, before the first phase.
     pub(crate) passes: Vec<Pass>,
     /// What is to be said beforehand besides, and is no doubt.
@@ -45,30 +44,6 @@ pub struct Prepared {
     pub(crate) resumes: Option<crate::resume::Resumed>,
     /// The clock of a comparison's sides.
     pub(crate) turns: Option<TurnClock>,
-}
-
-/// What a run stands on.
-#[derive(Debug)]
-pub(crate) enum Ground {
-    /// Files or a device.
-    Paths(Box<Paths>),
-    /// The null twin.
-    Null,
-    /// The memory twin.
-    Memory,
-    /// The model twin.
-    Model(Box<TwinSpec>),
-}
-
-impl Ground {
-    /// Whether what was written changes what follows.
-    fn remembers_writes(&self) -> bool {
-        match self {
-            Self::Null => false,
-            Self::Model(spec) => spec.model.remembers_writes(),
-            Self::Paths(_) | Self::Memory => true,
-        }
-    }
 }
 
 /// Real files or a device, judged.
@@ -112,7 +87,7 @@ impl Prepared {
 
     /// Whether anything outside of this process is written.
     pub fn writes(&self) -> bool {
-        matches!(&self.ground, Ground::Paths(paths) if paths.writes)
+        self.site.paths().is_some_and(|paths| paths.writes)
     }
 
     /// Makes it a side of a comparison that is measured in blocks. Sides of one comparison take
@@ -154,7 +129,7 @@ impl Prepared {
     /// What one side leaves behind the other meets, so neither may expect its own data: an error,
     /// as words, where they verify, or where they do not see the same files.
     pub fn share(&mut self, first: &Self) -> Result<(), &'static str> {
-        let (Ground::Paths(ours), Ground::Paths(theirs)) = (&mut self.ground, &first.ground) else {
+        let (Some(ours), Some(theirs)) = (self.site.paths_mut(), first.site.paths()) else {
             return Ok(());
         };
         if !(ours.writes && theirs.writes) {
@@ -198,7 +173,7 @@ impl Prepared {
 
     /// Files that are made and stay.
     pub fn stays(&self) -> Vec<&Path> {
-        let Ground::Paths(paths) = &self.ground else { return Vec::new() };
+        let Some(paths) = self.site.paths() else { return Vec::new() };
         let is_named = |p: &&Permit| {
             p.action == Action::Create && (self.settings.keep || !paths.is_scratch(&p.path))
         };
@@ -208,12 +183,12 @@ impl Prepared {
     /// The same without the visits.
     pub fn describe_effects(&self) -> Vec<String> {
         let mut said = Vec::new();
-        match &self.ground {
-            Ground::Paths(paths) if paths.shared => {
+        match self.site.paths() {
+            Some(paths) if paths.shared => {
                 let name = paths.target.path.resolved.display();
                 said.push(format!("Takes turns on {name} with a side before it, as said there."));
             }
-            Ground::Paths(paths) => {
+            Some(paths) => {
                 let each = (paths.permits.len() / paths.targets().len().max(1)).max(1);
                 for permits in paths.permits.chunks(each) {
                     said.extend(stack::describe_all(permits));
@@ -229,14 +204,14 @@ impl Prepared {
                     said.push(format!("{after} {} afterwards.", stack::row_of(&ours)));
                 }
             }
-            Ground::Null | Ground::Memory | Ground::Model(_) => {
+            None => {
                 said.push(format!(
                     "Touches nothing outside this process: {} is a twin.",
                     self.header.target.given
                 ));
             }
         }
-        if let Ground::Paths(paths) = &self.ground {
+        if let Some(paths) = self.site.paths() {
             said.extend(directory::describe(paths, &self.suite));
         }
         for pass in &self.passes {
@@ -272,53 +247,7 @@ impl Prepared {
             ));
             said.push(format!("Takes {}{files}.", at_least(left.time)));
         } else {
-            let rounds = &self.suite.rounds;
-            let pilots: usize =
-                self.suite.phases.iter().map(|phase| self.suite.pilots(phase).len()).sum();
-            let least = self.suite.visits_least().min(left.visits_most);
-            let visits = match left.visits_most {
-                most if most == least => counted(most as usize, "visit"),
-                most => format!("{least} to {most} visits"),
-            };
-            let fixed = rounds.visits_min == rounds.visits_max;
-            said.push(if fixed {
-                format!(
-                    "Makes {visits} to {cells} in rounds of random order, {} to each.",
-                    rounds.visits_max
-                )
-            } else {
-                format!(
-                    "Makes {visits} to {cells} in rounds of random order: each cell until its rate \
-                     is known to {}, {} visits at least and {} at most.",
-                    percent(rounds.precision),
-                    rounds.visits_min,
-                    rounds.visits_max,
-                )
-            });
-            if pilots > 0 {
-                said.push(format!(
-                    "Watches {} for {} each first, to see how long they take to come up to speed.",
-                    counted(pilots, "cell"),
-                    suite::PILOT,
-                ));
-            }
-            let least = format!("Takes {}{files}", at_least(left.time));
-            // A limit that far away is none.
-            let unlimited = fixed && rounds.time_max.get() / 20 > left.time.get();
-            let most = span(rounds.time_max);
-            let short = schedule.short();
-            said.push(match short {
-                Some(_) => {
-                    format!("Its rounds take about {most}{files}; none begins that would end later.")
-                }
-                None if unlimited => format!(
-                    "{least}; longer on a slow device, or one that is long in becoming idle."
-                ),
-                None => format!(
-                    "{least}; begins no round that would end more than {most} after the first visit."
-                ),
-            });
-            said.extend(short.map(|short| room::describe(&short, rounds)));
+            self.describe_rounds(&schedule, files, &cells, &mut said);
         }
         for phase in &self.suite.phases {
             let Some(steady) = phase.steady else { continue };
@@ -335,10 +264,70 @@ impl Prepared {
         said
     }
 
+    /// The visits of a plan that ends a cell when it is known well enough.
+    ///
+    /// * `files`: what the time to write them is called; `cells`: how many there are.
+    fn describe_rounds(
+        &self,
+        schedule: &Schedule,
+        files: &str,
+        cells: &str,
+        said: &mut Vec<String>,
+    ) {
+        let left = schedule.left(&[]);
+        let rounds = &self.suite.rounds;
+        let pilots: usize =
+            self.suite.phases.iter().map(|phase| self.suite.pilots(phase).len()).sum();
+        let least = self.suite.visits_least().min(left.visits_most);
+        let visits = match left.visits_most {
+            most if most == least => counted(most as usize, "visit"),
+            most => format!("{least} to {most} visits"),
+        };
+        let fixed = rounds.visits_min == rounds.visits_max;
+        said.push(if fixed {
+            format!(
+                "Makes {visits} to {cells} in rounds of random order, {} to each.",
+                rounds.visits_max
+            )
+        } else {
+            format!(
+                "Makes {visits} to {cells} in rounds of random order: each cell until its rate \
+                     is known to {}, {} visits at least and {} at most.",
+                percent(rounds.precision),
+                rounds.visits_min,
+                rounds.visits_max,
+            )
+        });
+        if pilots > 0 {
+            said.push(format!(
+                "Watches {} for {} each first, to see how long they take to come up to speed.",
+                counted(pilots, "cell"),
+                suite::PILOT,
+            ));
+        }
+        let least = format!("Takes {}{files}", at_least(left.time));
+        // A limit that far away is none.
+        let unlimited = fixed && rounds.time_max.get() / 20 > left.time.get();
+        let most = span(rounds.time_max);
+        let short = schedule.short();
+        said.push(match short {
+            Some(_) => {
+                format!("Its rounds take about {most}{files}; none begins that would end later.")
+            }
+            None if unlimited => {
+                format!("{least}; longer on a slow device, or one that is long in becoming idle.")
+            }
+            None => format!(
+                "{least}; begins no round that would end more than {most} after the first visit."
+            ),
+        });
+        said.extend(short.map(|short| room::describe(&short, rounds)));
+    }
+
     /// What is done before each visit of a phase to the files and with them.
     fn describe_beginnings(&self) -> Vec<String> {
         let mut said = Vec::new();
-        let has_files = matches!(self.ground, Ground::Paths(_));
+        let has_files = self.site.paths().is_some();
         for phase in &self.suite.phases {
             let name = &phase.name;
             let how = phase.cells.iter().map(Cell::start_file).max().unwrap_or_default();
@@ -414,23 +403,7 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
     }
     let found = match order.targets.as_slice() {
         [] => find_paths(&host, order, &[PathBuf::from(".")], &mut source)?,
-        [TargetName::Null] => Found::twin(Ground::Null, "null:", Bytes::ZERO),
-        [name @ TargetName::Memory(size)] => {
-            if !order.size_given {
-                let wanted = checked(&source, None)?;
-                let each = Bytes::new(size.get() / u64::from(wanted.files.count));
-                set_size(&mut source, each, wanted.size_unit())?;
-            }
-            Found::twin(Ground::Memory, &name.text(), *size)
-        }
-        [name @ TargetName::Model(path)] => {
-            let (spec, text) = read_model(path)?;
-            // Files that do not fit on the device it stands for would not on that device either.
-            let capacity = Some(spec.model.size);
-            let found = Found::twin(Ground::Model(Box::new(spec)), &name.text(), Bytes::ZERO);
-            let record = TargetRecord { model: Some(text), ..found.record };
-            Found { record, capacity, ..found }
-        }
+        [TargetName::Kind { kind, rest }] => (kind.find)(rest, order, &mut source)?,
         several => find_paths(&host, order, &real(several)?, &mut source)?,
     };
     let suite = checked(&source, found.capacity)?;
@@ -446,7 +419,9 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
 fn real(targets: &[TargetName]) -> Result<Vec<PathBuf>, RunError> {
     let path = |name: &TargetName| match name {
         TargetName::Path(path) => Ok(path.clone()),
-        twin => Err(RunError::Alone { target: twin.text(), kind: "twin" }),
+        twin @ TargetName::Kind { .. } => {
+            Err(RunError::Alone { target: twin.text(), kind: "twin" })
+        }
     };
     targets.iter().map(path).collect()
 }
@@ -461,26 +436,6 @@ pub(crate) fn begins_empty(suite: &Suite) -> bool {
     suite.cells().any(|cell| cell.start_file() != StartFile::Keep)
 }
 
-/// A model is a page of text: what goes on for longer is a device or something else by mistake.
-const MODEL_BYTES_MAX: u64 = 4 << 20;
-
-/// A model, and the text that it is from.
-fn read_model(path: &Path) -> Result<(TwinSpec, String), RunError> {
-    let bad = |why: String| RunError::Model { path: path.to_path_buf(), why };
-    let mut text = String::new();
-    let file = stack::open_regular(path).map_err(|e| bad(e.to_string()))?;
-    file.take(MODEL_BYTES_MAX + 1).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
-    if text.len() as u64 > MODEL_BYTES_MAX {
-        return Err(bad(format!("it is longer than the {MODEL_BYTES_MAX} bytes a model may have")));
-    }
-    let spec: TwinSpec = toml::from_str(&text).map_err(|error| {
-        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        bad(format!("line {}: {}", 1 + before.matches('\n').count(), error.message()))
-    })?;
-    spec.check().map_err(|e| bad(e.to_string()))?;
-    Ok((spec, text))
-}
-
 fn finish(
     order: &Order,
     host: &Host,
@@ -491,86 +446,29 @@ fn finish(
     found.record.size_bytes = suite.files.size.get();
     found.record.files = suite.files.count;
     found.record.cache_bytes = order.settings.cache.map(Bytes::get);
-    let buffered = matches!(&found.ground, Ground::Paths(paths) if paths.character);
-    let mut cells: Vec<CellRecord> = suite
-        .phases
-        .iter()
-        .flat_map(|phase| phase.cells.iter().map(move |cell| (phase, cell)))
-        .zip(0..)
-        .map(|((phase, cell), index)| CellRecord {
-            index,
-            phase: phase.name.clone(),
-            coordinates: coordinates(phase, cell),
-            streams: cell.streams.iter().map(stream_plan).collect(),
-            impossible: found.unit.filter(|_| !buffered).and_then(|unit| impossible(cell, unit)),
-        })
-        .collect();
-    if cells.iter().all(|c| c.impossible.is_some()) {
-        return Err(RunError::NothingPossible {
-            cells: cells.len(),
-            target: found.record.given,
-            why: cells.first().and_then(|c| c.impossible.clone()).unwrap_or_default(),
-        });
-    }
+    let buffered = found.site.paths().is_some_and(|paths| paths.character);
+    let mut cells = cells_of(&suite, found.unit.filter(|_| !buffered));
+    some_possible(&cells, &found.record)?;
     let mut passes = fill::passes(&suite);
     let machine = stack::machine(host);
-    let memory = match &found.ground {
-        Ground::Paths(_) => Bytes::new(machine.memory_bytes),
-        _ => Bytes::ZERO,
-    };
-    let mut warnings = doubts(&suite, memory);
+    // What is simulated has no page cache.
+    let memory = found.site.paths().map_or(0, |_| machine.memory_bytes);
+    let mut warnings = doubts(&suite, Bytes::new(memory));
     warnings.extend(found.asked.map(|asked| smaller(asked, suite.files.size)));
     warnings.extend(found.shorter.map(|wanted| shorter(wanted, suite.files.size)));
     let mut remarks = Vec::new();
-    if let Some(cut) = suite.files.cut() {
-        // Who asks for a last request that is short means to reach the end.
-        let mut streams = suite.cells().flat_map(Cell::all_streams);
-        match streams.any(|stream| stream.stop.last == Last::Short) {
-            true => warnings.push(Warning::new("file-cut", cut)),
-            false => remarks.push(sentence(&cut)),
-        }
-    }
-    match &found.ground {
-        // Nothing has to be there to be read; what was written may be remembered.
-        Ground::Null | Ground::Model(_) => {
-            passes.retain(|pass| !pass.is_fill());
-            if !found.ground.remembers_writes() {
-                remarks.extend(without_effect(&passes, &found.record));
-                passes.clear();
-            }
-        }
-        _ if found.as_it_is => {
-            warnings.extend(not_prepared(&passes, &found.record));
-            passes.clear();
-        }
-        _ => {}
-    }
+    cut_of(&suite, &mut warnings, &mut remarks);
+    leave_out(&found, &mut passes, &mut warnings, &mut remarks);
     let first = cells.len() as u32;
     cells.extend((first..).zip(&passes).map(|(index, pass)| pass.cell(index)));
     if verifies(&suite) {
         can_verify(&suite)?;
     }
-    let available = host.memory_available();
-    match found.ground {
-        Ground::Paths(_) => {
-            buffers_fit(buffers(&suite, &passes, false), available)?;
-        }
-        Ground::Memory => {
-            let taken = buffers_fit(buffers(&suite, &passes, true), available)?;
-            twin_fits(&found.record.given, suite.files.total(), taken, available)?;
-        }
-        Ground::Null | Ground::Model(_) => {}
-    }
-    if let Ground::Paths(paths) = &found.ground {
+    found.site.fits(&suite, &passes, host.memory_available())?;
+    if let Some(paths) = found.site.paths() {
         can_handle_caches(paths, &suite)?;
         can_make_files(paths, &suite)?;
     }
-    let started = std::time::SystemTime::now();
-    let since = started.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let drawn =
-        stats::random::derive_seed(since.as_nanos() as u64, &[u64::from(std::process::id())]);
-    // Seeds that people copy by hand and JSON readers take as a double.
-    let seed = order.seed.unwrap_or(drawn >> 16);
     let header = RunHeader {
         id: String::new(),
         version: record::VERSION,
@@ -578,15 +476,12 @@ fn finish(
         suite_text,
         target: found.record,
         targets: found.records,
-        seed,
+        seed: order.seed.unwrap_or_else(drawn_seed),
         command_line: order.settings.command_line.clone(),
         program: order.settings.program.clone(),
-        stack: match &found.ground {
-            Ground::Paths(paths) => Some(below(host, paths.targets())),
-            _ => None,
-        },
+        stack: found.site.paths().map(|paths| below(host, paths.targets())),
         machine,
-        started_unix_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        started_unix_ns: unix_now(),
         state: RunState::Running,
         visits_planned: 0,
         blocks: None,
@@ -598,7 +493,7 @@ fn finish(
         header,
         cells,
         suite,
-        ground: found.ground,
+        site: found.site,
         passes,
         remarks,
         settings: order.settings.clone(),
@@ -608,6 +503,66 @@ fn finish(
     let most = prepared.schedule().left(&[]).visits_most;
     prepared.header.visits_planned = most.saturating_add(prepared.passes.len() as u32);
     Ok(prepared)
+}
+
+/// Seeds that people copy by hand and JSON readers take as a double.
+fn drawn_seed() -> u64 {
+    stats::random::derive_seed(unix_now() as u64, &[u64::from(std::process::id())]) >> 16
+}
+
+/// Drops passes that the target does not need, or that may not be made there.
+fn leave_out(
+    found: &Found,
+    passes: &mut Vec<Pass>,
+    warnings: &mut Vec<Warning>,
+    remarks: &mut Vec<String>,
+) {
+    if !found.site.holds_data() {
+        // Nothing has to be there to be read; what was written may be remembered.
+        passes.retain(|pass| !pass.is_fill());
+        if !found.site.remembers_writes() {
+            remarks.extend(without_effect(passes, &found.record));
+            passes.clear();
+        }
+    } else if found.as_it_is {
+        warnings.extend(not_prepared(passes, &found.record));
+        passes.clear();
+    }
+}
+
+/// * `unit`: the smallest of direct I/O, where that is to be had.
+fn cells_of(suite: &Suite, unit: Option<Bytes>) -> Vec<CellRecord> {
+    let cells = suite.phases.iter().flat_map(|phase| phase.cells.iter().map(move |c| (phase, c)));
+    let record = |((phase, cell), index): ((&suite::model::Phase, &Cell), u32)| CellRecord {
+        index,
+        phase: phase.name.clone(),
+        coordinates: coordinates(phase, cell),
+        streams: cell.streams.iter().map(stream_plan).collect(),
+        impossible: unit.and_then(|unit| impossible(cell, unit)),
+    };
+    cells.zip(0..).map(record).collect()
+}
+
+fn some_possible(cells: &[CellRecord], target: &TargetRecord) -> Result<(), RunError> {
+    match cells.iter().any(|cell| cell.impossible.is_none()) {
+        true => Ok(()),
+        false => Err(RunError::NothingPossible {
+            cells: cells.len(),
+            target: target.given.clone(),
+            why: cells.first().and_then(|c| c.impossible.clone()).unwrap_or_default(),
+        }),
+    }
+}
+
+/// That the files are shorter than asked for, to fit what is done to them.
+fn cut_of(suite: &Suite, warnings: &mut Vec<Warning>, remarks: &mut Vec<String>) {
+    let Some(cut) = suite.files.cut() else { return };
+    // Who asks for a last request that is short means to reach the end.
+    let mut streams = suite.cells().flat_map(Cell::all_streams);
+    match streams.any(|stream| stream.stop.last == Last::Short) {
+        true => warnings.push(Warning::new("file-cut", cut)),
+        false => remarks.push(sentence(&cut)),
+    }
 }
 
 /// That preconditioning which the suite asks for is left out, since nothing may be changed.
@@ -701,7 +656,7 @@ fn processors_exist(wanted: &[uring::Cpu]) -> Result<(), RunError> {
 /// bytes of all.
 ///
 /// * `alike`: one device for all streams, whose buffers are as long as the longest of them needs.
-fn buffers(suite: &Suite, passes: &[Pass], alike: bool) -> (u64, Bytes) {
+pub(crate) fn buffers(suite: &Suite, passes: &[Pass], alike: bool) -> (u64, Bytes) {
     let of = |streams: &[Stream]| {
         let requests = in_flight(streams);
         let bytes = match alike {
@@ -722,7 +677,7 @@ fn buffers(suite: &Suite, passes: &[Pass], alike: bool) -> (u64, Bytes) {
 
 /// Every request in flight has a buffer: better refused than killed for want of memory. What they
 /// take is given back.
-fn buffers_fit(
+pub(crate) fn buffers_fit(
     (requests, needed): (u64, Bytes),
     available: Option<Bytes>,
 ) -> Result<Bytes, RunError> {
@@ -743,7 +698,7 @@ pub(crate) const fn usable(available: Bytes) -> Bytes {
 /// gives it and then ends whom it likes.
 ///
 /// * `buffers`: of the requests in flight, which are there beside its files.
-fn twin_fits(
+pub(crate) fn twin_fits(
     target: &str,
     files: Bytes,
     buffers: Bytes,

@@ -9,7 +9,7 @@ use stack::{Action, PathKind, Permit};
 use units::Nanos;
 
 use crate::made::{leads, made};
-use crate::prepare::{Ground, Prepared, SCRATCH, prepare};
+use crate::prepare::{Paths, Prepared, SCRATCH, prepare};
 use crate::{Order, RunError, Settings, TargetName};
 
 /// What is already there.
@@ -65,28 +65,8 @@ pub fn prepare_resume(
     let order = Order { source, targets, seed: Some(header.seed), size_given: true, settings };
     let mut prepared = prepare(&order)?;
     let grid = prepared.suite.cell_count() as u32;
-    let (now, then) = (&prepared.cells, &run.cells);
-    let same = now
-        .iter()
-        .zip(then)
-        .take(grid as usize)
-        .all(|(now, then)| now.phase == then.phase && now.coordinates == then.coordinates);
-    if !same || then.len() < now.len() {
-        return Err(no("the target is not what it was"));
-    }
-    let models = [&prepared.header.target, &header.target].map(|target| target.model.as_ref());
-    if let [Some(now), Some(then)] = models
-        && now != then
-    {
-        return Err(no("the model's file was changed since"));
-    }
-    // Files that are to be made anew do not tell it yet, and it was stored once.
-    for (now, then) in prepared.cells.iter_mut().zip(then) {
-        now.impossible = now.impossible.take().or_else(|| then.impossible.clone());
-    }
-    // A file that was made then is there now and need not be written again.
-    let extra = then.iter().skip(prepared.cells.len()).cloned();
-    prepared.cells.extend(extra.collect::<Vec<_>>());
+    let changed = take_over(&mut prepared, run, grid as usize);
+    changed.map_or(Ok(()), |why| Err(no(why)))?;
     // An interrupted or failed visit is made again; the fill always is, unless the file is
     // still the one it filled.
     let twin = header.target.kind == TargetKind::Twin;
@@ -106,12 +86,40 @@ pub fn prepare_resume(
     prepared.header.started_unix_ns = header.started_unix_ns;
     let whole = run.visits.iter().filter(|visit| visit.end == VisitEnd::Complete);
     let passes = whole.filter_map(|visit| visit.cell.checked_sub(grid));
-    let passes = if still_there(&prepared.ground) { passes.collect() } else { BTreeSet::new() };
+    let passes =
+        if still_there(prepared.site.paths()) { passes.collect() } else { BTreeSet::new() };
     let visits = run.visits.len() as u32;
     let ended_unix_ns = run.visits.iter().map(ended).max().unwrap_or(header.started_unix_ns);
     let (id, stack) = (header.id.clone(), header.stack.clone());
     prepared.resumes = Some(Resumed { id, made, visits, passes, broken, ended_unix_ns, stack });
     Ok(prepared)
+}
+
+/// Takes what is known of the run's cells; says what makes it another run, if anything does.
+fn take_over(prepared: &mut Prepared, run: &Run, grid: usize) -> Option<&'static str> {
+    let (now, then) = (&prepared.cells, &run.cells);
+    let same = now
+        .iter()
+        .zip(then)
+        .take(grid)
+        .all(|(now, then)| now.phase == then.phase && now.coordinates == then.coordinates);
+    if !same || then.len() < now.len() {
+        return Some("the target is not what it was");
+    }
+    let models = [&prepared.header.target, &run.header.target].map(|t| t.model.as_ref());
+    if let [Some(now), Some(then)] = models
+        && now != then
+    {
+        return Some("the model's file was changed since");
+    }
+    // Files that are to be made anew do not tell it yet, and it was stored once.
+    for (now, then) in prepared.cells.iter_mut().zip(then) {
+        now.impossible = now.impossible.take().or_else(|| then.impossible.clone());
+    }
+    // A file that was made then is there now and need not be written again.
+    let extra = then.iter().skip(prepared.cells.len()).cloned();
+    prepared.cells.extend(extra.collect::<Vec<_>>());
+    None
 }
 
 /// When a visit ended, ns since 1970.
@@ -143,8 +151,8 @@ fn broken(run: &Run, now_unix_ns: i64) -> Warning {
 
 /// Whether what was once written is there to be read: reads of a file made anew, or of its holes,
 /// would never reach a device. A twin is made anew, without what was written to it.
-fn still_there(ground: &Ground) -> bool {
-    let Ground::Paths(paths) = ground else { return false };
+fn still_there(paths: Option<&Paths>) -> bool {
+    let Some(paths) = paths else { return false };
     let made = |permit: &Permit| matches!(permit.action, Action::Create | Action::ScratchInside);
     let hollow = paths.targets().iter().any(|target| {
         matches!(target.path.kind, PathKind::File { allocated, .. }

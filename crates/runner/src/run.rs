@@ -13,9 +13,9 @@ use units::Nanos;
 
 use crate::clock::Clock;
 use crate::events::{Event, Watcher};
-use crate::ground::Field;
 use crate::prepare::Prepared;
 use crate::quiet::{Quiet, Waited};
+use crate::rig::{Rig, exchange};
 use crate::{Interrupt, RunError, Settings};
 
 mod begin;
@@ -50,6 +50,20 @@ pub struct Outcome {
     pub mismatches: bool,
     /// Cells that cannot be measured here.
     pub impossible_cells: u32,
+}
+
+impl Outcome {
+    fn of(run: &str) -> Self {
+        Self {
+            run: run.to_owned(),
+            state: RunState::Running,
+            failed_visits: 0,
+            hanging_visits: 0,
+            visits_without_time: 0,
+            mismatches: false,
+            impossible_cells: 0,
+        }
+    }
 }
 
 impl Prepared {
@@ -91,7 +105,7 @@ pub struct Running<'a> {
     seed: u64,
     /// All times within a run are by one.
     clock: Clock,
-    field: Field,
+    rig: Box<dyn Rig>,
     cells: Vec<CellRecord>,
     played: Vec<Cell>,
     suite: Suite,
@@ -203,9 +217,9 @@ impl Running<'_> {
     /// The same on the simulated device of `other`, which remembers what was done to it, and is told
     /// afterwards what this did. As [`Self::step`] where the two play on anything else.
     pub fn step_on_model_of(&mut self, other: &mut Self) -> bool {
-        self.field.exchange_models(&mut other.field);
+        exchange(&mut *self.rig, &mut *other.rig);
         let goes_on = self.step();
-        self.field.exchange_models(&mut other.field);
+        exchange(&mut *self.rig, &mut *other.rig);
         goes_on
     }
 
@@ -338,9 +352,9 @@ impl Running<'_> {
     /// Says in the store how it ended, whatever that was.
     fn close(mut self, ended: Result<Next, RunError>) -> Result<Outcome, RunError> {
         // A visit that was never made leaves its files empty. What went wrong before is what to tell.
-        let _ = self.field.end_anew();
+        let _ = self.rig.end_anew();
         // While it can still be resumed: killed in the middle of this it will finish it.
-        let left = self.field.leave();
+        let left = self.rig.leave();
         let state = match &ended {
             Ok(Next::On) => RunState::Complete,
             Ok(Next::Interrupted) => RunState::Interrupted,

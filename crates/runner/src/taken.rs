@@ -12,9 +12,9 @@ use stack::{Access, ConfirmError, DeviceNumber, Handle, Host, Mark, Permit, Refu
 use units::Bytes;
 
 use crate::RunError;
-use crate::ground::{file_error, lock};
 use crate::own::Identity;
 use crate::prepare::Paths;
+use crate::rigs::files::{file_error, lock};
 
 /// So long is a use of a device waited for.
 const MOMENT: Duration = Duration::from_secs(1);

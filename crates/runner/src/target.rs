@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use units::Bytes;
-
 use crate::RunError;
+use crate::rig::Kind;
+use crate::rigs::KINDS;
 
 /// A word so like the name of a kind of target (Jaro and Winkler) is a slip.
 const LIKE: f64 = 0.8;
@@ -14,12 +14,13 @@ const LIKE: f64 = 0.8;
 pub enum TargetName {
     /// A file, a directory for a scratch file, or a device.
     Path(PathBuf),
-    /// The null twin on the real clock: our own overhead.
-    Null,
-    /// The memory twin: so many bytes of this process's memory.
-    Memory(Bytes),
-    /// The model twin on a virtual clock, from a TOML file.
-    Model(PathBuf),
+    /// Something else.
+    Kind {
+        /// What: null, memory, a model.
+        kind: &'static Kind,
+        /// What is behind the colon.
+        rest: String,
+    },
 }
 
 impl TargetName {
@@ -30,22 +31,16 @@ impl TargetName {
         if known.is_empty() {
             return Err(bad("it is empty"));
         }
-        match known.split_once(':') {
-            Some(("null", "")) => Ok(Self::Null),
-            Some(("null", _)) => Err(bad("`null:` takes nothing after the colon")),
-            Some(("memory", size)) => match size.parse::<Bytes>() {
-                Ok(size) if size > Bytes::ZERO => Ok(Self::Memory(size)),
-                Ok(_) => Err(bad("a memory of no size")),
-                Err(error) => Err(bad(&error.to_string())),
-            },
-            Some(("model", "")) => Err(bad("`model:` needs a file after the colon")),
-            Some(("model", path)) => Ok(Self::Model(path.into())),
-            Some((kind, _)) if let Some(near) = near(kind).filter(|_| !kind.contains('/')) => {
-                Err(bad(&format!(
-                    "no such kind of target; did you mean `{near}:`? a file named like that is `./{known}`"
-                )))
-            }
-            _ => Ok(Self::Path(known.into())),
+        let Some((name, rest)) = known.split_once(':') else { return Ok(Self::Path(known.into())) };
+        if let Some(kind) = KINDS.iter().find(|kind| kind.name == name) {
+            let rest = (kind.rest)(rest).map_err(|why| bad(&why))?;
+            return Ok(Self::Kind { kind, rest });
+        }
+        match near(name).filter(|_| !name.contains('/')) {
+            None => Ok(Self::Path(known.into())),
+            Some(near) => Err(bad(&format!(
+                "no such kind of target; did you mean `{near}:`? a file named like that is `./{known}`"
+            ))),
         }
     }
 
@@ -53,20 +48,23 @@ impl TargetName {
     pub fn text(&self) -> String {
         match self {
             Self::Path(path) => path.display().to_string(),
-            Self::Null => "null:".to_owned(),
-            Self::Memory(size) => format!("memory:{}", size.exact()),
-            Self::Model(path) => format!("model:{}", path.display()),
+            Self::Kind { kind, rest } => format!("{}:{rest}", kind.name),
         }
+    }
+
+    /// Whether time there is its own, so that however long a visit is, it is over once played.
+    pub fn has_own_clock(&self) -> bool {
+        matches!(self, Self::Kind { kind, .. } if kind.own_clock)
     }
 }
 
 /// The kind of target that was meant by a word like it: else the word would name a file, which is made
 /// and measured.
-fn near(kind: &str) -> Option<&'static str> {
-    let kind = kind.to_ascii_lowercase();
-    let score = |known: &&str| strsim::jaro_winkler(&kind, known);
-    let best = ["null", "memory", "model"].into_iter().max_by(|a, b| score(a).total_cmp(&score(b)));
-    best.filter(|known| score(known) >= LIKE)
+fn near(word: &str) -> Option<&'static str> {
+    let word = word.to_ascii_lowercase();
+    let score = |known: &&str| strsim::jaro_winkler(&word, known);
+    let names = KINDS.iter().map(|kind| kind.name);
+    names.max_by(|a, b| score(a).total_cmp(&score(b))).filter(|known| score(known) >= LIKE)
 }
 
 #[cfg(test)]
@@ -75,14 +73,18 @@ mod tests {
 
     #[test]
     fn names_read_back() {
-        for name in [
-            TargetName::Null,
-            TargetName::Memory(Bytes::mib(64)),
-            TargetName::Model("a/b.toml".into()),
-            TargetName::Path("/ssd/test.dat".into()),
-            TargetName::Path("./null:".into()),
+        for (text, stored) in [
+            ("null:", "null:"),
+            ("memory:64M", "memory:64MiB"),
+            ("model:a/b.toml", "model:a/b.toml"),
+            ("/ssd/test.dat", "/ssd/test.dat"),
+            ("./null:", "./null:"),
         ] {
-            assert_eq!(TargetName::parse(name.text().as_ref()).unwrap(), name);
+            let name = TargetName::parse(text.as_ref()).unwrap();
+            assert_eq!(name.text(), stored);
+            assert_eq!(TargetName::parse(stored.as_ref()).unwrap(), name);
+            let is_path = matches!(name, TargetName::Path(_));
+            assert_eq!(is_path, text.contains('/') && !text.starts_with("model"), "{text}");
         }
     }
 

@@ -1,18 +1,18 @@
-//! Plays one visit: a thread per worker on files and on the null twin, one thread with the whole
-//! device on the other twins. The calling thread watches: progress, requests that hang, the
-//! user's wish to stop.
+//! Plays one visit: a thread per seat of its stage. The calling thread watches: progress, requests
+//! that hang, the user's wish to stop.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use device::{Device, DeviceError, Faulty, Memory, Model, Null, Op};
-use engine::{
-    Drive, DriveError, Limits, Observer, Pulse, Shared, Tally, Visit, WorkerId, WorkerResult,
-};
+use device::DeviceError;
+use engine::{Limits, Shared, Visit};
+use meter::{OpId, Pulse, Tally, WorkerId, WorkerResult};
 use units::{Instant, Nanos};
-use uring::{BackendReport, Cpu, FileSet, MonotonicClock, Requested, ThreadUsage, Visitor};
+use uring::{BackendReport, Cpu, MonotonicClock};
 
 use crate::events::Waiting;
+use crate::rig::{Seat, Stage};
+use crate::turn::{Part, Turn};
 use crate::{Interrupt, RunError, thread_limit};
 
 /// Workers need little stack; there can be thousands of them.
@@ -26,38 +26,6 @@ const STUCK_GRACE: Nanos = Nanos::secs(2);
 /// The same once the user wants to leave at once: enough for workers that can still answer.
 const LEAVE_GRACE: Nanos = Nanos::millis(300);
 
-/// What a visit is played on. Twins are handed to the playing thread and come back.
-#[derive(Debug)]
-pub(crate) enum Stage {
-    /// Per stream its files and how to open a back end on them.
-    Files(Vec<(Arc<FileSet>, Requested)>),
-    Null,
-    Memory(Box<Memory<MonotonicClock>>),
-    Model(Box<Faulty<Model>>),
-}
-
-impl Stage {
-    /// What the clock of a device that keeps its own says, from when it was made.
-    pub(crate) fn simulated_now(&self) -> Option<Nanos> {
-        match self {
-            Self::Model(device) => Some(Nanos::new(device.now().get())),
-            Self::Files(_) | Self::Null | Self::Memory(_) => None,
-        }
-    }
-
-    /// Lets time pass on such a clock; false where it is not in our hands.
-    pub(crate) fn passes(&mut self, span: Nanos) -> bool {
-        match self {
-            Self::Model(device) => {
-                let until = device.now() + span;
-                // Nothing is in flight between visits, so nothing comes back, nor fails.
-                device.reap(1, until, &mut Vec::with_capacity(1)).is_ok()
-            }
-            Self::Files(_) | Self::Null | Self::Memory(_) => false,
-        }
-    }
-}
-
 /// What was played.
 #[derive(Debug)]
 pub(crate) struct Played {
@@ -69,8 +37,8 @@ pub(crate) struct Played {
     /// Workers stuck in the kernel: their threads were left behind, and requests that they
     /// completed are counted nowhere.
     pub stuck: Vec<Stuck>,
-    /// Twins come back; `None` if their thread did not.
-    pub stage: Option<Stage>,
+    /// Seats come back, but those whose threads did not.
+    pub seats: Vec<Box<dyn Seat>>,
 }
 
 /// A worker that never answered.
@@ -86,7 +54,7 @@ pub(crate) struct Stuck {
 pub(crate) struct Standing {
     pub elapsed: Nanos,
     /// What completed: by stream and operation, a part for each worker.
-    pub done: Vec<(usize, Op, Tally)>,
+    pub done: Vec<(usize, &'static str, Tally)>,
     pub waiting: Vec<Waiting>,
 }
 
@@ -94,26 +62,27 @@ pub(crate) struct Standing {
 pub(crate) struct Play<'a> {
     pub visit: Arc<Visit>,
     pub limits: Limits,
-    pub cpus: &'a [Cpu],
+    pub cpus: Vec<Cpu>,
     pub interrupt: &'a Interrupt,
+    /// Names of what is counted.
+    pub operations: &'static [&'static str],
     /// When the visit should be over, ramp included, if its length is known.
     pub planned: Option<Nanos>,
     /// The device keeps our time: how long a request has been out can be told from outside.
     pub real: bool,
 }
 
+impl Play<'_> {
+    fn name(&self, op: OpId) -> &'static str {
+        self.operations.get(usize::from(op.0)).copied().unwrap_or_default()
+    }
+}
+
 /// A thread's report.
 enum Message {
     Ready,
     Refused(RunError),
-    Done(Box<Finished>),
-}
-
-struct Finished {
-    results: Vec<WorkerResult>,
-    backends: Vec<(u32, BackendReport)>,
-    device_error: Option<DeviceError>,
-    stage: Option<Stage>,
+    Done(Part, Box<dyn Seat>),
 }
 
 /// Holds the workers back until all are ready: a worker that is still opening its device while
@@ -181,45 +150,55 @@ fn spawn_all(
     sender: &Sender<(usize, Message)>,
 ) -> Result<Vec<Vec<WorkerId>>, RunError> {
     let workers = play.visit.workers();
-    let groups: Vec<(Vec<WorkerId>, GroupStage)> = match stage {
-        Stage::Files(streams) => workers
-            .iter()
-            .map(|&id| {
-                let (files, requested) = &streams[id.stream as usize];
-                (vec![id], GroupStage::Files(Arc::clone(files), *requested))
-            })
-            .collect(),
-        Stage::Null => workers.iter().map(|&id| (vec![id], GroupStage::Null)).collect(),
-        Stage::Memory(device) => vec![(workers, GroupStage::Memory(device))],
-        Stage::Model(device) => vec![(workers, GroupStage::Model(device))],
+    let groups: Vec<(Vec<WorkerId>, Box<dyn Seat>)> = match stage {
+        Stage::Each(seats) => workers.into_iter().map(|id| vec![id]).zip(seats).collect(),
+        Stage::Whole(seat) => vec![(workers, seat)],
     };
     let wanted = groups.len();
     let mut ids = Vec::with_capacity(wanted);
-    for (index, (group, stage)) in groups.into_iter().enumerate() {
-        let body = Body {
-            index,
+    for (index, (group, seat)) in groups.into_iter().enumerate() {
+        let (gate, ready) = (Arc::clone(gate), sender.clone());
+        let turn = Turn {
             ids: group.clone(),
             visit: Arc::clone(&play.visit),
             shared: Arc::clone(shared),
-            gate: Arc::clone(gate),
             limits: play.limits,
-            sender: sender.clone(),
-            cpu: (!play.cpus.is_empty()).then(|| play.cpus[index % play.cpus.len()]),
+            ready: Box::new(move || {
+                ready.send((index, Message::Ready)).ok().and_then(|()| gate.wait())
+            }),
+        };
+        let cpu = (!play.cpus.is_empty()).then(|| play.cpus[index % play.cpus.len()]);
+        let sender = sender.clone();
+        let body = move || {
+            if let Some(cpu) = cpu {
+                // Pinning is a wish; where it fails the run is no less true.
+                let _ = uring::set_affinity(&[cpu]);
+            }
+            // Nobody listening: the visit was given up.
+            let _ = play_on(seat, &turn).map(|message| sender.send((index, message)));
         };
         std::thread::Builder::new()
             .name(format!("worker-{index}"))
             .stack_size(STACK)
-            .spawn(move || body.run(stage))
+            .spawn(body)
             .map_err(|source| RunError::Threads {
-                streams: play.visit.streams.iter().map(|stream| stream.name.clone()).collect(),
-                started: index,
-                wanted,
-                limits: thread_limit::limits(),
-                source,
-            })?;
+            streams: play.visit.streams.iter().map(|stream| stream.name.clone()).collect(),
+            started: index,
+            wanted,
+            limits: thread_limit::limits(),
+            source,
+        })?;
         ids.push(group);
     }
     Ok(ids)
+}
+
+/// What a thread does; `None` where the visit was called off.
+fn play_on(mut seat: Box<dyn Seat>, turn: &Turn) -> Option<Message> {
+    match seat.play(turn) {
+        Ok(part) => part.map(|part| Message::Done(part, seat)),
+        Err(error) => Some(Message::Refused(error)),
+    }
 }
 
 fn all_ready(receiver: &Receiver<(usize, Message)>, groups: usize) -> Result<(), RunError> {
@@ -248,7 +227,7 @@ fn watch(
         backends: vec![BackendReport::default(); play.visit.streams.len()],
         device_error: None,
         stuck: Vec::new(),
-        stage: None,
+        seats: Vec::new(),
     };
     let mut missing: Vec<Option<Vec<WorkerId>>> = groups.into_iter().map(Some).collect();
     let mut stop_asked: Option<Instant> = None;
@@ -257,9 +236,9 @@ fn watch(
         let now = MonotonicClock::read();
         let wait = next_tick.since(now);
         match receiver.recv_timeout(wait.as_std()) {
-            Ok((index, Message::Done(finished))) => {
+            Ok((index, Message::Done(part, seat))) => {
                 missing[index] = None;
-                played.take(*finished);
+                played.take(part, seat);
                 continue;
             }
             Ok(_) => continue,
@@ -306,7 +285,8 @@ fn standing(play: &Play<'_>, shared: &Shared, begin: Instant, now: Instant) -> S
         .iter()
         .zip(pulses)
         .flat_map(|(id, pulse)| pulse.done().map(|(op, tally)| (id.stream as usize, op, tally)));
-    let done = done.filter(|(_, _, tally)| tally.requests > 0).collect();
+    let done = done.filter(|(_, _, tally)| tally.requests > 0);
+    let done = done.map(|(stream, op, tally)| (stream, play.name(op), tally)).collect();
     let mut waits: Vec<Waiting> = workers
         .into_iter()
         .zip(pulses)
@@ -327,195 +307,21 @@ fn waiting(play: &Play<'_>, id: WorkerId, pulse: &Pulse, now: Instant) -> Option
     let stream = &play.visit.streams[id.stream as usize].name;
     Some(Waiting {
         worker: format!("{stream} {}", id.worker),
-        op: oldest.op,
-        offset: oldest.offset,
+        what: engine::described(play.name(oldest.op), oldest.place),
         age: now.since(oldest.start),
     })
 }
 
 impl Played {
-    fn take(&mut self, finished: Finished) {
-        self.results.extend(finished.results);
-        for (stream, report) in finished.backends {
+    fn take(&mut self, part: Part, seat: Box<dyn Seat>) {
+        self.results.extend(part.results);
+        for (stream, report) in part.backends {
             let place = &mut self.backends[stream as usize];
             if place.name.is_empty() {
                 *place = report;
             }
         }
-        self.device_error = self.device_error.take().or(finished.device_error);
-        self.stage = self.stage.take().or(finished.stage);
-    }
-}
-
-/// What one thread plays on.
-enum GroupStage {
-    Files(Arc<FileSet>, Requested),
-    Null,
-    Memory(Box<Memory<MonotonicClock>>),
-    Model(Box<Faulty<Model>>),
-}
-
-/// One thread.
-struct Body {
-    index: usize,
-    ids: Vec<WorkerId>,
-    visit: Arc<Visit>,
-    shared: Arc<Shared>,
-    gate: Arc<Gate>,
-    limits: Limits,
-    sender: Sender<(usize, Message)>,
-    cpu: Option<Cpu>,
-}
-
-impl Body {
-    fn run(self, stage: GroupStage) {
-        if let Some(cpu) = self.cpu {
-            // Pinning is a wish; where it fails the run is no less true.
-            let _ = uring::set_affinity(&[cpu]);
-        }
-        let index = self.index;
-        let sender = self.sender.clone();
-        let message = match self.play(stage) {
-            Ok(Some(finished)) => Message::Done(Box::new(finished)),
-            Ok(None) => return,
-            Err(error) => Message::Refused(error),
-        };
-        // Nobody listening: the visit was given up.
-        let _ = sender.send((index, message));
-    }
-
-    fn play(&self, stage: GroupStage) -> Result<Option<Finished>, RunError> {
-        match stage {
-            GroupStage::Files(files, requested) => self.on_files(&files, &requested),
-            GroupStage::Null => {
-                let depth = self.depth();
-                let mut device = Null::new(MonotonicClock, Nanos::ZERO, depth);
-                self.on_twin(&mut device, Clocked::Real, "null").map(|f| f.map(|f| f.with(None)))
-            }
-            GroupStage::Memory(mut device) => {
-                let played = self.on_twin(device.as_mut(), Clocked::Real, "memory")?;
-                Ok(played.map(|f| f.with(Some(Stage::Memory(device)))))
-            }
-            GroupStage::Model(mut device) => {
-                let played = self.on_twin(device.as_mut(), Clocked::Virtual, "model")?;
-                Ok(played.map(|f| f.with(Some(Stage::Model(device)))))
-            }
-        }
-    }
-
-    fn depth(&self) -> u32 {
-        self.ids.iter().map(|id| self.visit.streams[id.stream as usize].requests_max()).sum()
-    }
-
-    fn on_files(
-        &self,
-        files: &Arc<FileSet>,
-        requested: &Requested,
-    ) -> Result<Option<Finished>, RunError> {
-        let mut backend = uring::open(files, requested)?;
-        let report = backend.report().clone();
-        let before = backend.helper_usage();
-        let played = backend.visit(Thread { body: self, clocked: Clocked::Real })?;
-        let helpers = backend.helper_usage().since(&before);
-        let Some(mut finished) = played else { return Ok(None) };
-        for result in &mut finished.results {
-            // CPU that others spent for this worker is part of what its I/O cost.
-            if let Some((user, system)) = &mut result.cpu {
-                *user += helpers.user;
-                *system += helpers.system;
-            }
-        }
-        if finished.results.iter().any(|r| r.left || !r.hanging.is_empty()) {
-            // Closing a back end waits for its requests, and these do not come back, or not at once.
-            std::mem::forget(backend);
-        }
-        finished.backends = self.ids.iter().map(|id| (id.stream, report.clone())).collect();
-        Ok(Some(finished))
-    }
-
-    fn on_twin<D: Device>(
-        &self,
-        device: &mut D,
-        clocked: Clocked,
-        name: &str,
-    ) -> Result<Option<Finished>, RunError> {
-        let Some(mut finished) = (Thread { body: self, clocked }).visit(device)? else {
-            return Ok(None);
-        };
-        let report = BackendReport {
-            name: name.to_owned(),
-            flags: Vec::new(),
-            reasons: vec!["a twin".to_owned()],
-            direct: false,
-        };
-        finished.backends = self.ids.iter().map(|id| (id.stream, report.clone())).collect();
-        Ok(Some(finished))
-    }
-}
-
-impl Finished {
-    fn with(mut self, stage: Option<Stage>) -> Self {
-        self.stage = stage;
-        self
-    }
-}
-
-/// Whose time a device keeps.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Clocked {
-    Real,
-    Virtual,
-}
-
-/// The generic part of a thread, compiled once per kind of device.
-struct Thread<'a> {
-    body: &'a Body,
-    clocked: Clocked,
-}
-
-impl Visitor for Thread<'_> {
-    type Output = Result<Option<Finished>, DriveError>;
-
-    fn visit<D: Device>(self, device: &mut D) -> Self::Output {
-        let Body { visit, ids, shared, gate, limits, sender, index, .. } = self.body;
-        let mut drive = Drive::new(visit, ids, shared, *limits)?;
-        drive.prepare(device);
-        if sender.send((*index, Message::Ready)).is_err() {
-            return Ok(None);
-        }
-        let Some(begin) = gate.wait() else { return Ok(None) };
-        let begin = if self.clocked == Clocked::Virtual { device.now() } else { begin };
-        let mut usage = Usage::default();
-        let device_error = drive.run(device, begin, &mut usage).err();
-        let mut results = drive.finish();
-        // On a twin's thread the twin itself works too: its CPU is not the workers'.
-        if let ([result], Clocked::Real) = (results.as_mut_slice(), self.clocked) {
-            let used = usage.used();
-            result.cpu = Some((used.user, used.system));
-            result.switches = Some((used.voluntary_switches, used.involuntary_switches));
-        }
-        Ok(Some(Finished { results, backends: Vec::new(), device_error, stage: None }))
-    }
-}
-
-/// CPU of the thread over the measured part of its one worker.
-#[derive(Default)]
-struct Usage {
-    begin: ThreadUsage,
-    end: Option<ThreadUsage>,
-}
-
-impl Usage {
-    fn used(&self) -> ThreadUsage {
-        self.end.unwrap_or_else(uring::thread_usage).since(&self.begin)
-    }
-}
-
-impl Observer for Usage {
-    fn measured_begins(&mut self, _worker: WorkerId) {
-        self.begin = uring::thread_usage();
-    }
-    fn measured_ends(&mut self, _worker: WorkerId) {
-        self.end = Some(uring::thread_usage());
+        self.device_error = self.device_error.take().or(part.device_error);
+        self.seats.push(seat);
     }
 }

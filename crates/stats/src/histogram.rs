@@ -8,6 +8,7 @@
 //! its table disagree on the error of grouping power 7, the table (0.78 %) is right.
 
 use ::histogram::{Config, Histogram};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::Nanos;
 
 const GROUPING_POWER: u8 = 7;
@@ -153,6 +154,22 @@ impl LatencyHistogram {
     /// All counts, for folding without allocation.
     pub fn buckets(&self) -> &[u64] {
         self.inner.as_slice()
+    }
+}
+
+/// As (index, count) of the buckets that are not empty, and how many are saturated.
+impl Serialize for LatencyHistogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let buckets: Vec<(u32, u64)> = self.sparse().collect();
+        (buckets, self.saturated).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for LatencyHistogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (buckets, saturated) = <(Vec<(u32, u64)>, u64)>::deserialize(deserializer)?;
+        Self::from_sparse(buckets, saturated)
+            .ok_or_else(|| de::Error::custom("a bucket of a histogram that has no such"))
     }
 }
 

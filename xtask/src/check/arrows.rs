@@ -14,7 +14,7 @@ const LEVELS: &[&[Room]] = &[
     &[pure("device"), pure("layout"), pure("layer"), pure("tpcc")],
     &[pure("suite"), pure("array")],
     &[pure("record")],
-    &[pure("plan")],
+    &[pure("plan"), pure("meter")],
     &[pure("engine")],
     &[pure("explain")],
     &[pure("study")],

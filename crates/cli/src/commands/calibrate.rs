@@ -233,7 +233,7 @@ fn prepare_null(settings: &Settings) -> Result<Prepared, Failure> {
     }
     Ok(runner::prepare(&Order {
         source,
-        targets: vec![TargetName::Null],
+        targets: vec![TargetName::parse("null:".as_ref())?],
         seed: Some(0),
         size_given: false,
         settings: settings.clone(),

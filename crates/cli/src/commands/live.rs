@@ -787,8 +787,8 @@ impl Panel {
         if self.waiting.is_none_or(|at| at.elapsed() >= WAITING_EVERY) {
             self.waiting = Some(Instant::now());
             self.say(&report::plain(&format!(
-                "{label}: the {} of {} at byte {} has been out for {}",
-                longest.op, longest.worker, longest.offset, longest.age
+                "{label}: the {} of {} has been out for {}",
+                longest.what, longest.worker, longest.age
             )));
         }
     }

@@ -199,7 +199,7 @@ impl<'a> Sequence<'a> {
         let mut store = Store::open(&self.store_path)?;
         let signals = SignalWatch::start()?;
         let targets = run::targets(self.args)?;
-        let simulated = targets.iter().any(|target| matches!(target, TargetName::Model(_)));
+        let simulated = targets.iter().any(TargetName::has_own_clock);
         let mut end = End::Last;
         for (at, item) in items.iter().enumerate() {
             // Each part has its model anew: no clock of one part goes on in the next.

@@ -141,7 +141,7 @@ pub fn waiting(waiting: &[Waiting]) -> Option<String> {
     };
     Some(format!(
         "{} has not come back for {:.1} s ({}){others}",
-        longest.op.at(longest.offset),
+        longest.what,
         longest.age.as_secs_f64(),
         report::plain(&longest.worker),
     ))
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn what_hangs_is_named() {
         let worker = "read 3".to_owned();
-        let stuck =
-            Waiting { worker, op: device::Op::Read, offset: 4096, age: Nanos::millis(5_240) };
+        let what = "read at byte 4096".to_owned();
+        let stuck = Waiting { worker, what, age: Nanos::millis(5_240) };
         let line = "read at byte 4096 has not come back for 5.2 s (read 3)";
         assert_eq!(waiting(std::slice::from_ref(&stuck)).unwrap(), line);
         assert_eq!(waiting(&[stuck.clone(), stuck]).unwrap(), format!("{line}, and 1 more"));

@@ -202,6 +202,20 @@ fn a_removal_that_was_cut_short_is_finished() {
 }
 
 #[test]
+fn what_a_scratch_file_left_behind_has_is_room_for_the_next() {
+    needs_root!("mkfs.ext4", "fallocate");
+    let mut lab = Lab::new("room-again");
+    let (_, point) = lab.ext4("defaults");
+    // A tenth of a file system and a gibibyte at least stay free: a few hundred MiB are left.
+    tool("fallocate", &["-l", "1600M", point.join("data").to_str().unwrap()]);
+    let sizes = ["r1", "r2"].map(|run| {
+        lab.ok("run random-write --target m --keep --classic --quick --time 10ms -q");
+        lab.export(run)["target"]["size_bytes"].as_u64().unwrap()
+    });
+    assert!(sizes[0] < 1 << 30 && sizes[1] > sizes[0] / 10 * 9, "{sizes:?}");
+}
+
+#[test]
 fn a_directory_that_looks_like_ours_without_a_mark_is_not() {
     let lab = Lab::new("no-mark");
     let (neighbour, root) = killed(&lab);

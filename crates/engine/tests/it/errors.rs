@@ -101,8 +101,12 @@ fn a_stop_from_outside_ends_other_drives_within_100_ms() {
     let mut v = reads(1, 2, 1);
     v.streams[0].stop = for_time(Nanos::secs(100));
     let shared = Shared::new(&v.streams);
-    let mut device =
-        StopAt { inner: model(&v), at: Nanos::millis(777), what: Shared::stop, shared: &shared };
+    let mut device = StopAt {
+        inner: model(&v),
+        at: Nanos::millis(777),
+        what: |shared| shared.stop(),
+        shared: &shared,
+    };
     let limits = Limits::default();
     let played = play_shared(&v, &v.workers(), &shared, &mut device, limits, &mut ());
     let elapsed = played.result.elapsed;
@@ -240,7 +244,8 @@ fn abandoning_leaves_at_once_and_names_what_is_out() {
     v.streams[0].stop = for_time(Nanos::secs(100));
     let shared = Shared::new(&v.streams);
     let inner = faulty(model(&v), FaultRule::new(Fault::Lost).since(Nanos::secs(1)));
-    let mut device = StopAt { inner, at: Nanos::secs(3), what: Shared::abandon, shared: &shared };
+    let mut device =
+        StopAt { inner, at: Nanos::secs(3), what: |shared| shared.abandon(), shared: &shared };
     let limits = Limits::default();
     let played = play_shared(&v, &v.workers(), &shared, &mut device, limits, &mut ());
     assert_eq!(played.workers.iter().map(|w| w.hanging.len()).sum::<usize>(), 6);
@@ -254,7 +259,8 @@ fn who_leaves_at_once_leaves_nothing_hanging() {
     v.streams[0].stop = for_time(Nanos::secs(100));
     let shared = Shared::new(&v.streams);
     let inner = model(&v);
-    let mut device = StopAt { inner, at: Nanos::secs(3), what: Shared::abandon, shared: &shared };
+    let mut device =
+        StopAt { inner, at: Nanos::secs(3), what: |shared| shared.abandon(), shared: &shared };
     let played = play_shared(&v, &v.workers(), &shared, &mut device, Limits::default(), &mut ());
     assert!(played.workers.iter().all(|w| w.hanging.is_empty()));
     assert!(played.result.left && !played.result.hanging && played.result.warnings.is_empty());

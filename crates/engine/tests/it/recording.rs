@@ -242,7 +242,7 @@ fn pulses_tell_how_far_the_workers_are() {
     assert_eq!(completed, played.total());
     let done = |op: Op| {
         let tallies = shared.pulses().iter().flat_map(engine::Pulse::done);
-        tallies.filter(|(of, _)| *of == op).fold((0, 0), |(requests, bytes), (_, tally)| {
+        tallies.filter(|(of, _)| of.0 == op as u8).fold((0, 0), |(requests, bytes), (_, tally)| {
             (requests + tally.requests, bytes + tally.bytes)
         })
     };

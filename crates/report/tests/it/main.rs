@@ -11,6 +11,7 @@ mod grid;
 mod hlog;
 mod json;
 mod layouts;
+mod metered;
 mod page;
 mod parquet;
 mod sample;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use engine::verify::Verifier;
 use plan::{Made, Schedule};
-use record::RunState;
-use store::{Change, Store};
+use record::{CellRecord, RunHeader, RunState, Warning};
+use store::{Change, Claim, Store};
 use suite::model::{Cell, Method, Suite};
 use units::Nanos;
 
@@ -16,10 +16,11 @@ use super::{Outcome, Running, own_seed};
 use crate::clock::Clock;
 use crate::events::{Event, Watcher};
 use crate::fill::Pass;
-use crate::ground::Field;
 use crate::made::leads;
-use crate::prepare::{Ground, Prepared, impossible, impossible_cells, smallest_unit, verifies};
+use crate::prepare::{Paths, Prepared, impossible, impossible_cells, smallest_unit, verifies};
 use crate::quiet::{Quiet, Waited};
+use crate::resume::Resumed;
+use crate::rig::{Entering, Rig, Site};
 use crate::{Interrupt, RunError, directory};
 
 impl Prepared {
@@ -31,70 +32,42 @@ impl Prepared {
         watcher: &'a mut dyn Watcher,
         interrupt: &'a Interrupt,
     ) -> Result<Running<'a>, RunError> {
-        let Self { mut header, cells, suite, ground, passes, settings, resumes, turns, .. } = self;
-        let makes_files = matches!(&ground, Ground::Paths(paths) if paths.makes_files());
+        let Self { mut header, cells, suite, site, passes, settings, resumes, turns, .. } = self;
+        let makes_files = site.paths().is_some_and(Paths::makes_files);
         let mut played: Vec<Cell> = suite.cells_as_played();
         played.extend(passes.iter().map(Pass::as_cell));
-        let before = played.iter().filter_map(|cell| cell.before.clone());
-        let before = before.map(|stream| Cell {
-            coordinates: Vec::new(),
-            streams: vec![stream],
-            before: None,
-        });
-        let before: Vec<Cell> = before.collect();
-        let everything: Vec<&Cell> = played.iter().chain(&before).collect();
         let is_new = resumes.is_none();
-        // First of all: a store that takes nothing must not cost a file its content.
-        let broken = resumes.as_ref().and_then(|resumed| resumed.broken.clone());
         let ended = resumes.as_ref().map(|resumed| resumed.ended_unix_ns);
         // Each twin's own clock says nothing of the other sides'.
         let own = || Clock::Own(ended.unwrap_or(header.started_unix_ns));
         let clock = turns.map_or_else(own, Clock::Turns);
-        // What lies below is stored as the first visit finds it.
-        let prepared = header.stack.take();
-        let stored = resumes.as_ref().and_then(|resumed| resumed.stack.clone());
-        let below = Below::new(&ground, prepared.clone(), stored);
-        let (id, made, visits, done) = match resumes {
-            Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.passes),
-            None => (store.create_run(&header, &cells)?, Vec::new(), 0, BTreeSet::new()),
-        };
-        header.stack = prepared;
-        let claim = store.claim(&id)?;
-        header.id.clone_from(&id);
-        if !is_new {
-            store.set_state(&id, RunState::Running)?;
-        }
+        // First of all: a store that takes nothing must not cost a file its content.
+        let kept = Kept::of(&mut header, &cells, site.paths(), resumes, store)?;
+        let Kept { below, made, visits, done, claim, broken } = kept;
         let sides = header.blocks.clone();
         let own = own_seed(header.seed, sides.as_ref());
         let key = directory::key(&header);
-        let field = Field::enter(ground, &suite, &everything, own, settings.keep, key);
-        let field = match field {
-            Ok(field) => field,
+        let rig = match entered(site, &suite, &played, own, settings.keep, key) {
+            Ok(rig) => rig,
             Err(error) => {
                 drop(claim);
-                // It has not begun. The error itself is what to tell, whatever the store says.
-                let _ = if is_new {
-                    store.remove(std::slice::from_ref(&id))
-                } else {
-                    store.set_state(&id, RunState::Failed)
-                };
+                not_begun(store, &header.id, is_new);
                 return Err(error);
             }
         };
         let schedule = Schedule::new(&suite, header.seed, &BTreeSet::new());
         let schedule = schedule.in_blocks(sides.as_ref());
-        let waits = schedule.wait_most();
-        let quiet = || Quiet::new(suite.rounds.visit_time, waits);
+        let quiet = || Quiet::new(suite.rounds.visit_time, schedule.wait_most());
         let mut run = Running {
-            course: schedule.begin(),
             quiet: (suite.method == Method::Rounds).then(quiet),
+            course: schedule.begin(),
             passes: passes.len() as u32,
             planned: header.visits_planned,
             leads: leads(&suite),
             verifier: verifier(&suite, header.seed, !passes.is_empty()),
             seed: header.seed,
             clock,
-            field,
+            rig,
             cells,
             played,
             suite,
@@ -111,63 +84,98 @@ impl Prepared {
             claim,
             fill: left_to_fill(&passes, &done),
             of_phases: left_of_phases(&passes, &done),
-            trims: (0..)
-                .zip(&passes)
-                .filter(|(_, p)| p.trims())
-                .map(|(number, _)| number)
-                .collect(),
+            trims: (0..).zip(&passes).filter(|(_, p)| p.trims()).map(|(at, _)| at).collect(),
             round: None,
             ended: None,
             below,
-            outcome: Outcome {
-                run: id,
-                state: RunState::Running,
-                failed_visits: 0,
-                hanging_visits: 0,
-                visits_without_time: 0,
-                mismatches: false,
-                impossible_cells: 0,
-            },
+            outcome: Outcome::of(&header.id),
         };
-        if makes_files && let Err(error) = run.look_again() {
-            return Err(run.failed(error));
+        let looked = if makes_files { run.look_again() } else { Ok(()) };
+        match looked.and_then(|()| run.start(header, &made, broken)) {
+            Ok(()) => Ok(run),
+            Err(error) => Err(run.failed(error)),
         }
-        // Of files that were made only now it was not known before.
-        if header.target.direct_alignment.is_none()
-            && let Some(bytes) = run.field.alignment()
-        {
-            run.late.push(Change::DirectAlignment(bytes));
-            header.target.direct_alignment = Some(bytes);
+    }
+}
+
+/// What the store has of a run that begins or goes on.
+struct Kept {
+    below: Below,
+    made: Vec<Made>,
+    visits: u32,
+    done: BTreeSet<u32>,
+    claim: Claim,
+    /// That the run was broken off.
+    broken: Option<Warning>,
+}
+
+impl Kept {
+    fn of(
+        header: &mut RunHeader,
+        cells: &[CellRecord],
+        paths: Option<&Paths>,
+        resumes: Option<Resumed>,
+        store: &mut Store,
+    ) -> Result<Self, RunError> {
+        // What lies below is stored as the first visit finds it.
+        let prepared = header.stack.take();
+        let stored = resumes.as_ref().and_then(|resumed| resumed.stack.clone());
+        let below = Below::new(paths, prepared.clone(), stored);
+        let is_new = resumes.is_none();
+        let broken = resumes.as_ref().and_then(|resumed| resumed.broken.clone());
+        let (id, made, visits, done) = match resumes {
+            Some(resumed) => (resumed.id, resumed.made, resumed.visits, resumed.passes),
+            None => (store.create_run(header, cells)?, Vec::new(), 0, BTreeSet::new()),
+        };
+        header.stack = prepared;
+        let claim = store.claim(&id)?;
+        if !is_new {
+            store.set_state(&id, RunState::Running)?;
         }
-        run.schedule(&made);
-        let left = run.course.left();
-        run.tell_visits();
-        header.visits_planned = run.planned;
-        run.watcher.event(Event::Begins {
-            header: &header,
-            cells: &run.cells,
-            done: made.len(),
-            left,
-        });
-        for warning in &header.warnings {
-            run.warned.insert((warning.code.clone(), warning.text.clone()));
-            run.watcher.event(Event::Warning(warning));
-        }
-        broken.into_iter().for_each(|broken| run.warn(broken));
-        run.tell_short();
-        // A store that takes nothing is said before the first visit.
-        if let Err(error) = run.store_late() {
-            return Err(run.failed(error));
-        }
-        if left.visits_most == 0 {
-            // Only its files were left to be removed.
-            run.fill = 0..0;
-        }
-        Ok(run)
+        header.id = id;
+        Ok(Self { below, made, visits, done, claim, broken })
     }
 }
 
 impl Running<'_> {
+    /// Says what is to be done, to who watches and to the store.
+    fn start(
+        &mut self,
+        mut header: RunHeader,
+        made: &[Made],
+        broken: Option<Warning>,
+    ) -> Result<(), RunError> {
+        // Of files that were made only now it was not known before.
+        if header.target.direct_alignment.is_none()
+            && let Some(bytes) = self.rig.alignment()
+        {
+            self.late.push(Change::DirectAlignment(bytes));
+            header.target.direct_alignment = Some(bytes);
+        }
+        self.schedule(made);
+        let left = self.course.left();
+        self.tell_visits();
+        header.visits_planned = self.planned;
+        self.watcher.event(Event::Begins {
+            header: &header,
+            cells: &self.cells,
+            done: made.len(),
+            left,
+        });
+        for warning in &header.warnings {
+            self.warned.insert((warning.code.clone(), warning.text.clone()));
+            self.watcher.event(Event::Warning(warning));
+        }
+        broken.into_iter().for_each(|broken| self.warn(broken));
+        self.tell_short();
+        if left.visits_most == 0 {
+            // Only its files were left to be removed.
+            self.fill = 0..0;
+        }
+        // A store that takes nothing is said before the first visit.
+        self.store_late()
+    }
+
     /// Files that were just made tell their unit of direct I/O only now.
     fn look_again(&mut self) -> Result<(), RunError> {
         let grid = self.suite.cell_count();
@@ -175,7 +183,7 @@ impl Running<'_> {
             if self.cells[index].impossible.is_some() {
                 continue;
             }
-            let Some(unit) = self.field.direct_unit(&self.played[index])? else { continue };
+            let Some(unit) = self.rig.direct_unit(&self.played[index])? else { continue };
             if let Some(why) = impossible(&self.played[index], unit) {
                 self.late.push(Change::Impossible(index as u32, why.clone()));
                 self.cells[index].impossible = Some(why);
@@ -191,6 +199,34 @@ impl Running<'_> {
         let schedule = Schedule::new(&self.suite, self.seed, &impossible);
         self.course = schedule.in_blocks(self.sides.as_ref()).after(made);
     }
+}
+
+/// What all cells, and what comes before them, are played on.
+fn entered(
+    site: Box<dyn Site>,
+    suite: &Suite,
+    played: &[Cell],
+    seed: u64,
+    keep: bool,
+    key: u64,
+) -> Result<Box<dyn Rig>, RunError> {
+    let before: Vec<Cell> = played.iter().filter_map(before).collect();
+    let cells: Vec<&Cell> = played.iter().chain(&before).collect();
+    site.enter(&Entering { suite, cells: &cells, seed, keep, key })
+}
+
+/// It has not begun. Why is what to tell, whatever the store says.
+fn not_begun(store: &mut Store, id: &str, is_new: bool) {
+    let _ = match is_new {
+        true => store.remove(std::slice::from_ref(&id.to_owned())),
+        false => store.set_state(id, RunState::Failed),
+    };
+}
+
+/// What is played before visits to a cell, as a cell of its own.
+fn before(cell: &Cell) -> Option<Cell> {
+    let streams = vec![cell.before.clone()?];
+    Some(Cell { coordinates: Vec::new(), streams, before: None })
 }
 
 /// The passes before all phases: all of them, unless each was made already.

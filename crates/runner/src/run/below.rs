@@ -8,7 +8,7 @@ use stack::{Host, Target};
 use store::Change;
 
 use super::Running;
-use crate::prepare::{Ground, below};
+use crate::prepare::{Paths, below};
 
 /// What is known of it.
 #[derive(Debug, Default)]
@@ -26,14 +26,11 @@ impl Below {
     /// * `prepared`: what was found when the run was prepared.
     /// * `stored`: what the store has of a run that goes on.
     pub(super) fn new(
-        ground: &Ground,
+        paths: Option<&Paths>,
         prepared: Option<StackTree>,
         stored: Option<StackTree>,
     ) -> Self {
-        let targets = match ground {
-            Ground::Paths(paths) => paths.targets().to_vec(),
-            _ => Vec::new(),
-        };
+        let targets = paths.map(|paths| paths.targets().to_vec()).unwrap_or_default();
         let is_stored = stored.is_some();
         Self { targets, known: stored.or(prepared), is_stored, at_first: None }
     }

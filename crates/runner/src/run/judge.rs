@@ -5,7 +5,6 @@ use record::{VisitEnd, VisitRecord, Warning};
 use suite::model::Cell;
 
 use super::{Next, Running, ends_early};
-use crate::ground::Field;
 
 /// So many failed visits in a row end a run: nothing better is to be expected.
 const FAILURES_IN_A_ROW: u32 = 5;
@@ -36,7 +35,7 @@ impl Running<'_> {
             VisitEnd::Interrupted => return Next::Interrupted,
             VisitEnd::Hanging => {
                 self.outcome.hanging_visits += 1;
-                self.field.hangs();
+                self.rig.hangs();
                 self.in_a_row += 1;
             }
             VisitEnd::Failed => {
@@ -57,12 +56,12 @@ impl Running<'_> {
     }
 
     fn can_go_on(&self) -> bool {
-        !matches!(&self.field, Field::Twin(None, _))
+        self.rig.is_whole()
     }
 
     /// Direct I/O is a request: says so where it was not granted, or granted and not done.
     fn doubt_direct(&self, cell: &Cell, record: &mut VisitRecord) {
-        if !self.field.has_page_cache() {
+        if !self.rig.has_page_cache() {
             return;
         }
         let mut doubts = Vec::new();
@@ -81,7 +80,7 @@ impl Running<'_> {
             }
         }
         let all_direct = record.streams.iter().all(|s| s.backend.direct);
-        if all_direct && let Some((before, after)) = self.field.cached_shares() {
+        if all_direct && let (Some(before), Some(after)) = self.rig.cached_shares() {
             // Pages that were there before mean nothing if the device moved what was asked: our own
             // look at a killed run's file leaves some.
             let suspicious = after - before > CACHED || (after > CACHED && !device_moved(record));

@@ -9,7 +9,7 @@ use suite::model::{Cell, Stream};
 use super::{Next, Running, own_seed};
 use crate::RunError;
 use crate::events::Event;
-use crate::visit::{Play, Stage, play};
+use crate::visit::play;
 
 /// Keeps the randomness of what comes before a visit apart from the visit's.
 const BEFORE: u64 = 7;
@@ -56,7 +56,7 @@ impl Running<'_> {
     /// Lets the files begin empty where the cell's streams want that.
     pub(super) fn begin_files(&mut self, cell: u32) -> Result<(), RunError> {
         let how = self.played.get(cell as usize).map(Cell::start_file).unwrap_or_default();
-        self.field.begin_anew(how, self.suite.files.size)
+        self.rig.begin_anew(how, self.suite.files.size)
     }
 
     /// A pass that trims where that cannot be done is over with a warning: what follows is as the
@@ -88,25 +88,22 @@ impl Running<'_> {
         self.watcher.event(Event::Step("playing what comes before the visit"));
         let cell = Cell { coordinates: Vec::new(), streams: vec![before.clone()], before: None };
         let seed = stats::random::derive_seed(seed, &[BEFORE]);
-        let Some(stage) = self.field.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
+        let Some(stage) = self.rig.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
             return Ok(None);
         };
         let visit = self.visit_of(&cell, seed);
-        let real = !matches!(stage, Stage::Model(_));
-        let order = Play {
-            visit: std::sync::Arc::clone(&visit),
-            limits: self.limits(),
-            cpus: &self.settings.cpus,
-            interrupt: self.interrupt,
-            planned: cell.longest_duration().filter(|_| real),
-            real,
-        };
+        let real = stage.simulated_now().is_none();
+        let order = self.order(&visit, &cell, real);
         let mut played = play(&order, stage, || {}, |_| {})?;
-        self.field.give_back(played.stage.take());
-        let found = engine::merge(&visit, std::mem::take(&mut played.results));
+        self.rig.give_back(std::mem::take(&mut played.seats));
+        let found = meter::merge(
+            &engine::loads(&visit),
+            self.rig.operations(),
+            std::mem::take(&mut played.results),
+        );
         let hangs = found.hanging || found.left || !played.stuck.is_empty();
         if hangs {
-            self.field.hangs();
+            self.rig.hangs();
         }
         let failed = found.failed || played.device_error.is_some();
         let why = found.warnings.first().map(|warning| warning.text.clone());

@@ -19,10 +19,11 @@ use crate::clock::{signed, unix_now};
 use crate::events::{Event, Tick};
 use crate::made::made;
 use crate::quiet::Waited;
-use crate::visit::{Play, Played, Stage, Standing, Stuck, play};
+use crate::rig::Stage;
+use crate::visit::{Play, Played, Standing, Stuck, play};
 use crate::watchdog::Watchdog;
 
-impl Running<'_> {
+impl<'a> Running<'a> {
     /// Makes a visit and stores it; `None` where it could not be made.
     pub(super) fn visit(
         &mut self,
@@ -42,11 +43,11 @@ impl Running<'_> {
                 return Ok((None, Next::Interrupted));
             }
         }
-        let Some(stage) = self.field.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
+        let Some(stage) = self.rig.stage(&cell, own_seed(seed, self.sides.as_ref()))? else {
             return Ok((None, Next::Failed(lost())));
         };
         let visit = self.visit_of(&cell, seed);
-        let real = !matches!(stage, Stage::Model(_));
+        let real = stage.simulated_now().is_none();
         self.watcher.event(Event::VisitBegins {
             cell: &self.cells[index],
             order: self.visits,
@@ -57,8 +58,8 @@ impl Running<'_> {
         record.warnings.extend(doubts);
         self.forgive_trim(&mut record);
         if record.end == VisitEnd::Complete {
-            self.field.made_files(&cell, &record);
-            record.warnings.extend(self.field.doubts_of_copies(&cell));
+            self.rig.made_files(&cell, &record);
+            record.warnings.extend(self.rig.doubts_of_copies(&cell));
         }
         let next = self.judge(&cell, &mut record);
         self.claim.renew()?;
@@ -67,7 +68,7 @@ impl Running<'_> {
         self.visits += 1;
         if record.end != VisitEnd::Interrupted {
             let lead = self.leads.get(index).copied().unwrap_or_default();
-            self.course.add(&made(&record, lead, self.field.is_twin()));
+            self.course.add(&made(&record, lead, self.rig.is_twin()));
         }
         if let Some(quiet) = &mut self.quiet {
             quiet.after(&record, cell.streams.iter().any(|stream| stream.modifies()));
@@ -92,8 +93,37 @@ impl Running<'_> {
         })
     }
 
-    pub(super) fn limits(&self) -> Limits {
-        Limits { hang: self.settings.hang_limit, failures: self.settings.failures }
+    /// How a visit to `cell` is to be played.
+    pub(super) fn order(&self, visit: &Arc<Visit>, cell: &Cell, real: bool) -> Play<'a> {
+        Play {
+            visit: Arc::clone(visit),
+            limits: Limits { hang: self.settings.hang_limit, failures: self.settings.failures },
+            cpus: self.settings.cpus.clone(),
+            interrupt: self.interrupt,
+            operations: self.rig.operations(),
+            planned: cell.longest_duration().filter(|_| real),
+            real,
+        }
+    }
+
+    /// Looks at what the visit left.
+    ///
+    /// * `left`: requests are still in flight.
+    fn after_visit(
+        &mut self,
+        cell: &Cell,
+        left: bool,
+        end: VisitEnd,
+    ) -> Result<Vec<Warning>, RunError> {
+        if left {
+            self.rig.hangs();
+        }
+        if end == VisitEnd::Hanging {
+            return Ok(Vec::new());
+        }
+        let mut ops = cell.streams.iter().flat_map(|stream| &stream.mix.classes);
+        let changes = self.rig.changes(ops.any(|class| class.op == Operation::Trim));
+        self.rig.end_anew().map(|()| changes)
     }
 
     fn play(
@@ -104,20 +134,13 @@ impl Running<'_> {
         stage: Stage,
         real: bool,
     ) -> Result<VisitRecord, RunError> {
-        let order = Play {
-            visit: Arc::clone(visit),
-            limits: self.limits(),
-            cpus: &self.settings.cpus,
-            interrupt: self.interrupt,
-            planned: cell.longest_duration().filter(|_| real),
-            real,
-        };
+        let order = self.order(visit, cell, real);
         let watchdog = Watchdog::start();
         let mut started = 0;
         let mut rate = Rate::new(cell);
         let record = &self.cells[planned.cell as usize];
         let watcher = &mut *self.watcher;
-        self.field.mark_before(Some(&stage));
+        self.rig.mark_before();
         let simulated = stage.simulated_now();
         let mut played = play(
             &order,
@@ -126,13 +149,15 @@ impl Running<'_> {
             |standing| watcher.event(Event::Tick(rate.tick(record, standing))),
         )?;
         let simulated =
-            simulated.map(|start| (start, played.stage.as_ref().and_then(Stage::simulated_now)));
+            simulated.map(|start| (start, played.seats.first().and_then(|s| s.simulated_now())));
         let started = self.clock.began(started, simulated);
-        self.field.give_back(played.stage.take());
+        self.rig.give_back(std::mem::take(&mut played.seats));
         let results = std::mem::take(&mut played.results);
-        let found = engine::merge(visit, results);
-        let (ledger, unknown) = self.field.ledger();
-        let (resident_before, resident_after) = self.field.resident();
+        let found = meter::merge(&engine::loads(visit), self.rig.operations(), results);
+        let (ledger, unknown) = self.rig.ledger();
+        let thousandths = |share: f64| (share * 1000.0).round() as u32;
+        let (before, after) = self.rig.cached_shares();
+        let (resident_before, resident_after) = (before.map(thousandths), after.map(thousandths));
         // What was waited for is this visit's alone.
         let none = Waited { waited: Nanos::ZERO, quiet: None, busy: None };
         let waited = std::mem::replace(&mut self.waited, none);
@@ -145,26 +170,9 @@ impl Running<'_> {
             stream.backend = backend(report);
         }
         let mut warnings = found.warnings;
-        if real {
-            warnings.extend(played.stuck.iter().map(stuck_warning));
-        } else {
-            warnings.extend(unplayed_warning(&played.stuck));
-        }
-        warnings.extend(
-            played
-                .device_error
-                .as_ref()
-                .map(|error| Warning::new("device-failed", error.to_string())),
-        );
-        if found.left {
-            self.field.hangs();
-        }
+        warnings.extend(troubles(&played, real));
         let end = end_of(&played, found.hanging, found.failed, self.interrupt.stops());
-        if end != VisitEnd::Hanging {
-            let mut ops = cell.streams.iter().flat_map(|stream| &stream.mix.classes);
-            warnings.extend(self.field.changes(ops.any(|class| class.op == Operation::Trim)));
-            self.field.end_anew()?;
-        }
+        warnings.extend(self.after_visit(cell, found.left, end)?);
         // What was measured during the ramp began earlier on the wall clock too.
         let ramp = cell.streams.iter().map(|s| s.stop.ramp).min().unwrap_or_default();
         Ok(VisitRecord {
@@ -227,12 +235,13 @@ impl Rate {
 
     fn tick<'a>(&mut self, cell: &'a CellRecord, standing: Standing) -> Tick<'a> {
         let Standing { elapsed, done, waiting } = standing;
-        let has_data = done.iter().any(|(_, op, _)| is_data(op.name()));
-        let commits = |stream| done.iter().any(|&(of, op, _)| of == stream && op == Op::Commit);
-        let takes = |stream: usize, op: Op| {
+        let has_data = done.iter().any(|(_, op, _)| is_data(op));
+        let commit = Op::Commit.name();
+        let commits = |stream| done.iter().any(|&(of, op, _)| of == stream && op == commit);
+        let takes = |stream: usize, op: &str| {
             let counts = self.counts.get(stream).copied().unwrap_or_default();
-            let part = op != Op::Commit && commits(stream);
-            !part && is_rated(has_data, counts, op.name())
+            let part = op != commit && commits(stream);
+            !part && is_rated(has_data, counts, op)
         };
         let (operations, bytes) = done
             .iter()
@@ -244,6 +253,17 @@ impl Rate {
         (self.operations, self.elapsed) = (operations, elapsed);
         Tick { cell, elapsed, operations, bytes: Bytes::new(bytes), iops, waiting }
     }
+}
+
+/// What kept workers, or all of them, from playing to the end.
+fn troubles(played: &Played, real: bool) -> Vec<Warning> {
+    let stuck = match real {
+        true => played.stuck.iter().map(stuck_warning).collect(),
+        false => unplayed_warning(&played.stuck).into_iter().collect::<Vec<_>>(),
+    };
+    let failed = played.device_error.as_ref();
+    let failed = failed.map(|error| Warning::new("device-failed", error.to_string()));
+    stuck.into_iter().chain(failed).collect()
 }
 
 fn end_of(played: &Played, hanging: bool, failed: bool, interrupted: bool) -> VisitEnd {
@@ -266,7 +286,7 @@ fn backend(report: &BackendReport) -> BackendRecord {
 fn stuck_warning(stuck: &Stuck) -> Warning {
     let place = match &stuck.waiting {
         Some(waiting) => {
-            format!("its {} had not come back after {}", waiting.op.at(waiting.offset), waiting.age)
+            format!("its {} had not come back after {}", waiting.what, waiting.age)
         }
         None => "it did not say at what".to_owned(),
     };
@@ -311,14 +331,14 @@ impl<I: Iterator<Item = Option<Bytes>>> SumOptions for I {
 
 #[cfg(test)]
 mod tests {
-    use engine::Tally;
+    use meter::{Tally, WorkerId};
 
     use super::*;
 
     #[test]
     fn a_model_is_not_stuck_in_a_kernel() {
         let stuck = |worker| {
-            let worker = engine::WorkerId { stream: 0, worker };
+            let worker = WorkerId { stream: 0, worker };
             Stuck { worker, completed: 20, waiting: None }
         };
         let told = unplayed_warning(&[stuck(0), stuck(1)]).unwrap().text;
@@ -343,7 +363,7 @@ mod tests {
                 requests: 100,
                 bytes: if op.moves_data() { 100 * 4096 } else { 0 },
             };
-            let done = ops.iter().map(|op| (0, *op, tally(op))).collect();
+            let done = ops.iter().map(|op| (0, op.name(), tally(op))).collect();
             let standing = Standing { elapsed: Nanos::secs(2), done, waiting: Vec::new() };
             let mut rate = Rate { counts: vec![counts], operations: 0, elapsed: Nanos::ZERO };
             let tick = rate.tick(&cell, standing);

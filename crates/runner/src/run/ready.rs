@@ -6,8 +6,8 @@ use uring::MonotonicClock;
 
 use super::Running;
 use crate::events::{Event, Watcher};
-use crate::ground::Field;
 use crate::quiet::{Level, Waited, World};
+use crate::rig::Rig;
 use crate::{Interrupt, RunError};
 
 impl Running<'_> {
@@ -18,7 +18,7 @@ impl Running<'_> {
             return Ok(true);
         }
         self.watcher.event(Event::Step("making files"));
-        self.field.make_files(cell, &|| self.interrupt.stops())
+        self.rig.make_files(cell, &|| self.interrupt.stops())
     }
 
     /// Caches, pause, and the wait for an idle device; false if the user wants to stop.
@@ -31,14 +31,14 @@ impl Running<'_> {
         };
         if !steps.is_empty() {
             self.watcher.event(Event::Step("handling caches"));
-            self.field.caches(&steps)?;
+            self.rig.caches(&steps)?;
         }
         if !self.settle(settle) {
             return Ok(false);
         }
         if let Some(quiet) = &mut self.quiet {
             let mut look =
-                Look { field: &self.field, watcher: &mut *self.watcher, interrupt: self.interrupt };
+                Look { rig: &*self.rig, watcher: &mut *self.watcher, interrupt: self.interrupt };
             self.waited = quiet.wait(&mut look);
         }
         if let Some((device, rate)) = self.waited.busy.take() {
@@ -60,7 +60,7 @@ impl Running<'_> {
     /// The pause before a visit; false if the user wants to stop.
     fn settle(&mut self, pause: Nanos) -> bool {
         const STEP: Nanos = Nanos::millis(50);
-        let passed = pause > Nanos::ZERO && self.field.passes(pause);
+        let passed = pause > Nanos::ZERO && self.rig.passes(pause);
         let mut left = if passed { Nanos::ZERO } else { pause };
         while left > Nanos::ZERO && !self.interrupt.stops() {
             let step = left.min(STEP);
@@ -73,14 +73,14 @@ impl Running<'_> {
 
 /// What is seen of the world while the device is waited for.
 struct Look<'a> {
-    field: &'a Field,
+    rig: &'a dyn Rig,
     watcher: &'a mut dyn Watcher,
     interrupt: &'a Interrupt,
 }
 
 impl World for Look<'_> {
     fn levels(&mut self) -> Option<Vec<Level>> {
-        self.field.levels()
+        self.rig.levels()
     }
 
     fn now(&mut self) -> Instant {

@@ -1,176 +1,67 @@
 //! Accounting of one worker: everything section by section of the record, without allocation
-//! per request.
+//! per operation.
 
-use device::{Completion, Errno, Op};
 use record::{Bitmap, Gap, SlowRequest};
+use serde::{Deserialize, Deserializer, Serialize};
 use stats::LatencyHistogram;
 use units::{Instant, Nanos};
 
-use crate::WorkerId;
-use crate::drive::Hanging;
+use crate::op::{OPS_MAX, OpId};
 use crate::shared::{Tallies, Tally};
-use crate::verify::Mismatch;
 
 /// Longer than this is listed one by one.
 const SLOW: Nanos = Nanos::millis(100);
 /// How many are listed per worker and operation; more are counted.
 const SLOW_CAPACITY: usize = 256;
 /// Length of a series interval before any doubling.
-pub(crate) const INTERVAL: Nanos = Nanos::millis(100);
+pub const INTERVAL: Nanos = Nanos::millis(100);
 /// Rows a series holds before neighbours are merged and the interval doubles: 10 minutes.
 const ROWS_MAX: usize = 6_000;
 /// Fine buckets per coarse one: eighths of an octave.
 const FOLD: usize = 16;
-pub(crate) const COARSE: usize = stats::histogram::BUCKETS / FOLD;
+const COARSE: usize = stats::histogram::BUCKETS / FOLD;
 /// Gaps shorter than this many milliseconds are not listed.
 const GAP_MS_MIN: u64 = 50;
 
-/// What one worker measured.
-#[derive(Clone, Debug)]
-pub struct WorkerResult {
-    /// Which.
-    pub id: WorkerId,
-    /// By operation, those met.
-    pub(crate) ops: Vec<(Op, OpRecorder)>,
-    /// A bit per millisecond with a completion.
-    pub(crate) bitmap: Bitmap,
-    /// Start of the measured part.
-    pub begin: Instant,
-    /// Last completion counted, or `begin`.
-    pub last: Instant,
-    /// When its load ended, if by time.
-    pub ended: Option<Ended>,
-    /// What completed after it had stopped issuing, in order of time.
-    pub(crate) late: Vec<Late>,
-    /// Requests completed during the ramp.
-    pub ramp_requests: u64,
-    /// Open loop: due but not issued at the end.
-    pub backlog: u64,
-    /// Open loop: it stopped offering before its time, since what was due only grew.
-    pub overloaded: bool,
-    /// See [`record::WorkerRecord`].
-    pub gaps: Vec<Gap>,
-    /// See [`record::WorkerRecord`].
-    pub closing_sync: Option<Gap>,
-    /// See [`record::WorkerRecord`].
-    pub batch_max: u32,
-    /// See [`record::WorkerRecord`].
-    pub stamp_error: Nanos,
-    /// Requests that never came back.
-    pub hanging: Vec<Hanging>,
-    /// Others are still in flight, since the user wanted to leave at once.
-    pub left: bool,
-    /// First failed request, to name it: operation, offset, error (`None`: short transfer of so
-    /// many bytes).
-    pub first_failure: Option<Failure>,
-    /// More requests failed than the limits pass over.
-    pub gave_up: bool,
-    /// Blocks that were not what was written.
-    pub mismatches: Vec<Mismatch>,
-    /// How many more of those there were.
-    pub mismatches_dropped: u64,
-    /// CPU of the worker's thread over the measured part, filled in by who owns the thread:
-    /// (user, system).
-    pub cpu: Option<(Nanos, Nanos)>,
-    /// Context switches likewise: (voluntary, involuntary).
-    pub switches: Option<(u64, u64)>,
-}
-
-impl WorkerResult {
-    /// Streams with ramps of their own begin to measure at moments of their own; in the result
-    /// all times count from the first of them. Series rows and bits of the map move by whole ones.
-    pub(crate) fn count_from(&mut self, begin: Instant) {
-        let shift = self.begin.since(begin).get();
-        if shift == 0 {
-            return;
-        }
-        self.begin = begin;
-        let bits = rounded(shift, 1_000_000);
-        let late = std::mem::take(&mut self.bitmap);
-        grow(&mut self.bitmap, late.bits + bits);
-        for bit in (0..late.bits).filter(|&bit| late.get(bit)) {
-            self.bitmap.set(bit + bits);
-        }
-        truncate(&mut self.bitmap, late.bits + bits);
-        for gap in self.gaps.iter_mut().chain(&mut self.closing_sync) {
-            gap.start_ns += shift;
-        }
-        for (_, op) in &mut self.ops {
-            for slow in &mut op.slow {
-                slow.at_ns += shift;
-            }
-            let empty = rounded(shift, op.interval.get()) as usize;
-            op.rows.splice(0..0, std::iter::repeat_n(Row::default(), empty));
-        }
-    }
-}
-
-fn rounded(length: u64, unit: u64) -> u64 {
-    (length + unit / 2) / unit
-}
-
-/// The end of a worker's load by time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// When it issued no more.
+/// One that completed after its worker had begun its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Late {
+    /// When.
     pub at: Instant,
-    /// Until when its load was under way: as `at`; but where every request that it may have in
-    /// flight was out then, it would have issued nothing before the first of them was back.
-    pub until: Instant,
-}
-
-/// A request that completed after its worker had stopped issuing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Late {
-    pub at: Instant,
-    pub op: Op,
+    /// Of which operation.
+    pub op: OpId,
+    /// Bytes moved by it.
     pub bytes: u32,
 }
 
-/// A request that did not do what it was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What it was to do.
-    pub op: Op,
-    /// In which file.
-    pub file: u32,
-    /// Where.
-    pub offset: u64,
-    /// How many bytes.
-    pub length: u32,
-    /// What it did instead.
-    pub outcome: Outcome,
-}
-
-/// How a request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// With an error.
-    Error(Errno),
-    /// With fewer bytes.
-    Short(u32),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct OpRecorder {
-    pub requests: u64,
-    pub bytes: u64,
-    pub latency_sum: u64,
-    pub latency_min: u64,
-    pub latency_max: u64,
-    pub histogram: LatencyHistogram,
-    pub errors: Vec<(i32, u64)>,
-    pub short: u64,
-    pub slow: Vec<SlowRequest>,
-    pub slow_dropped: u64,
-    pub rows: Vec<Row>,
-    pub tails: Vec<(u16, u32)>,
-    pub interval: Nanos,
+/// The accounts of one operation of a worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OpRecorder {
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    pub(crate) latency_sum: u64,
+    pub(crate) latency_min: u64,
+    pub(crate) latency_max: u64,
+    pub(crate) histogram: LatencyHistogram,
+    pub(crate) errors: Vec<(i32, u64)>,
+    pub(crate) short: u64,
+    pub(crate) slow: Vec<SlowRequest>,
+    pub(crate) slow_dropped: u64,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) tails: Vec<(u16, u32)>,
+    #[serde(deserialize_with = "nanoseconds")]
+    pub(crate) interval: Nanos,
+    #[serde(skip)]
     folded: Folded,
 }
 
+/// As they are written: a time of its own is read from text or seconds.
+pub(crate) fn nanoseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
+    u64::deserialize(from).map(Nanos::new)
+}
+
 /// One interval; its tail is `tails[previous row's end .. end]`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub requests: u64,
     pub bytes: u64,
@@ -185,38 +76,44 @@ struct Folded {
     coarse: Box<[u64; COARSE]>,
 }
 
+impl Default for Folded {
+    fn default() -> Self {
+        Self { requests: 0, bytes: 0, coarse: Box::new([0; COARSE]) }
+    }
+}
+
 /// The accounts of one worker during a visit.
 #[derive(Debug)]
-pub(crate) struct Recorder {
-    ops: [Option<Box<OpRecorder>>; Op::ALL.len()],
-    pub bitmap: Bitmap,
+pub struct Recorder {
+    ops: [Option<Box<OpRecorder>>; OPS_MAX],
+    bitmap: Bitmap,
     /// End of the millisecond whose bit was set last.
     marked_until: Instant,
     /// Milliseconds in which nothing was in flight, for paced workers.
     idle: Option<Bitmap>,
-    pub begin: Instant,
-    pub last: Instant,
+    pub(crate) begin: Instant,
+    /// Of the last completion.
+    pub(crate) last: Instant,
     /// What completed before it.
     ramp: Tallies,
-    pub first_failure: Option<Failure>,
-    pub failures: u64,
-    pub late: Vec<Late>,
-    /// The flush that ends the stream, where it counts: when it began, and the last moment at
-    /// which a part of it came back.
-    pub closing_sync: Option<(Instant, Instant)>,
+    failures: u64,
+    pub(crate) late: Vec<Late>,
+    /// What ends the stream, where it counts: when it began, and the last moment at which a part
+    /// of it came back.
+    pub(crate) closing: Option<(Instant, Instant)>,
 }
 
 impl Recorder {
     /// * `expected`: the longest the visit can take, if known: room is made for it beforehand.
     /// * `paced`: idle times are not gaps.
-    pub(crate) fn new(ops: &[Op], expected: Option<Nanos>, paced: bool) -> Self {
+    pub(crate) fn new(ops: &[OpId], expected: Option<Nanos>, paced: bool) -> Self {
         let milliseconds = expected.unwrap_or(Nanos::secs(60)).get() / 1_000_000 + 1_000;
         // An hour of bits is 450 KiB; longer visits grow the map as they go.
         let bits = milliseconds.min(3_600_000);
         let rows = (milliseconds / 100 + 2).min(ROWS_MAX as u64) as usize;
-        let mut recorders = [const { None }; Op::ALL.len()];
+        let mut recorders = [const { None }; OPS_MAX];
         for &op in ops {
-            recorders[op as usize] = Some(Box::new(OpRecorder::new(rows)));
+            recorders[op.index()] = Some(Box::new(OpRecorder::new(rows)));
         }
         Self {
             ops: recorders,
@@ -226,10 +123,9 @@ impl Recorder {
             begin: Instant::ZERO,
             last: Instant::ZERO,
             ramp: Tallies::default(),
-            first_failure: None,
             failures: 0,
             late: Vec::new(),
-            closing_sync: None,
+            closing: None,
         }
     }
 
@@ -246,13 +142,13 @@ impl Recorder {
         }
         self.begin = now;
         self.last = now;
-        self.closing_sync = None;
+        self.closing = None;
     }
 
-    /// Counts a request that did all it was asked.
+    /// Counts one that did all it was asked; whether it took so long that it is to be listed.
     #[inline]
-    pub(crate) fn success(&mut self, op: Op, length: u32, latency: Nanos) -> bool {
-        let Some(recorder) = self.ops[op as usize].as_deref_mut() else { return false };
+    pub fn success(&mut self, op: OpId, length: u32, latency: Nanos) -> bool {
+        let Some(recorder) = self.ops[op.index()].as_deref_mut() else { return false };
         recorder.requests += 1;
         recorder.bytes += u64::from(length);
         let ns = latency.get();
@@ -263,11 +159,11 @@ impl Recorder {
         latency >= SLOW
     }
 
-    /// Lists a request that took long.
+    /// Lists one that took long.
     #[cold]
-    pub(crate) fn slow(&mut self, op: Op, at: Instant, latency: Nanos, worker: u32, offset: u64) {
+    pub fn slow(&mut self, op: OpId, at: Instant, latency: Nanos, worker: u32, offset: u64) {
         let at_ns = at.since(self.begin).get();
-        if let Some(recorder) = self.ops[op as usize].as_deref_mut() {
+        if let Some(recorder) = self.ops[op.index()].as_deref_mut() {
             if recorder.slow.len() < SLOW_CAPACITY {
                 let latency_ns = latency.get();
                 recorder.slow.push(SlowRequest { at_ns, latency_ns, worker, offset });
@@ -277,24 +173,30 @@ impl Recorder {
         }
     }
 
-    /// Counts a request that failed or came back short.
+    /// Counts one that failed.
+    ///
+    /// * `error`: its number; `None` where it did less than it was asked.
     #[cold]
-    pub(crate) fn failure(&mut self, completion: Completion, failure: Failure) {
+    pub fn failure(&mut self, op: OpId, error: Option<i32>) {
         self.failures += 1;
-        self.first_failure.get_or_insert(failure);
-        let Some(recorder) = self.ops[failure.op as usize].as_deref_mut() else { return };
-        match completion.result() {
-            Ok(_) => recorder.short += 1,
-            Err(errno) => match recorder.errors.iter_mut().find(|(code, _)| *code == errno.0) {
+        let Some(recorder) = self.ops[op.index()].as_deref_mut() else { return };
+        match error {
+            None => recorder.short += 1,
+            Some(error) => match recorder.errors.iter_mut().find(|(code, _)| *code == error) {
                 Some((_, count)) => *count += 1,
-                None => recorder.errors.push((errno.0, 1)),
+                None => recorder.errors.push((error, 1)),
             },
         }
     }
 
+    /// How many failed, the ramp's included.
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+
     /// Something completed at `now`.
     #[inline]
-    pub(crate) fn mark(&mut self, now: Instant) {
+    pub fn mark(&mut self, now: Instant) {
         self.last = now;
         // Most completions fall into a millisecond that has its bit.
         if now >= self.marked_until {
@@ -371,7 +273,7 @@ impl Recorder {
             truncate(&mut idle, bits);
             busy.merge(&idle);
         }
-        let closing_sync = self.closing_sync.filter(|(from, to)| to > from).map(|(from, to)| Gap {
+        let closing_sync = self.closing.filter(|(from, to)| to > from).map(|(from, to)| Gap {
             start_ns: from.since(self.begin).get(),
             length_ns: to.since(from).get(),
         });
@@ -388,18 +290,16 @@ impl Recorder {
                 length_ns: length * 1_000_000,
             })
             .collect();
-        let ops = Op::ALL
-            .into_iter()
-            .zip(self.ops)
-            .filter_map(|(op, recorder)| recorder.map(|recorder| (op, *recorder)))
-            .collect();
+        let ops = (0u8..).map(OpId).zip(self.ops);
+        let ops = ops.filter_map(|(op, recorder)| recorder.map(|recorder| (op, *recorder)));
+        let ops = ops.collect();
         Finished { ops, bitmap: self.bitmap, gaps, closing_sync }
     }
 }
 
 /// The accounts of one worker after a visit.
 pub(crate) struct Finished {
-    pub ops: Vec<(Op, OpRecorder)>,
+    pub ops: Vec<(OpId, OpRecorder)>,
     pub bitmap: Bitmap,
     pub gaps: Vec<Gap>,
     pub closing_sync: Option<Gap>,
@@ -407,14 +307,14 @@ pub(crate) struct Finished {
 
 /// Makes room for `bit` and as much again, so that it is rarely done.
 #[cold]
-fn grow(map: &mut Bitmap, bit: u64) {
+pub(crate) fn grow(map: &mut Bitmap, bit: u64) {
     if bit >= map.bits {
         map.bits = (bit + 1).max(map.bits * 2);
         map.bytes.resize(map.bits.div_ceil(8) as usize, 0);
     }
 }
 
-fn truncate(map: &mut Bitmap, bits: u64) {
+pub(crate) fn truncate(map: &mut Bitmap, bits: u64) {
     map.bits = bits;
     map.bytes.resize(bits.div_ceil(8) as usize, 0);
     map.bytes.shrink_to_fit();
@@ -437,7 +337,7 @@ impl OpRecorder {
             // A steady device fills some ten coarse buckets an interval.
             tails: Vec::with_capacity(rows * 12),
             interval: INTERVAL,
-            folded: Folded { requests: 0, bytes: 0, coarse: Box::new([0; COARSE]) },
+            folded: Folded::default(),
         }
     }
 

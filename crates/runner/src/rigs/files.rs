@@ -1,4 +1,4 @@
-//! What a run stands on while it runs: files made and opened, twins built, counters read.
+//! Files and devices: made, opened, held, counted, left.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,37 +7,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use device::{FileIndex, Memory, MemoryShape, Op};
+use device::{FileIndex, Op};
 use record::{LedgerEntry, VisitRecord, Warning};
 use rustix::fs::FlockOperation;
 use stack::{Action, DeviceCounters, Host, Ledger, Mount, Permit};
 use suite::model::{
     Access, Backend, CacheStep, Cell, Operation, StartFile, Stream, Suite, WriteThrough,
 };
-use units::{ByteOffset, Bytes, Nanos};
-use uring::{
-    Allow, Choice, Create, DirectWish, FileSet, Fill, MonotonicClock, OpenSpec, Requested, Spot,
-};
+use units::{ByteOffset, Bytes};
+use uring::{Allow, Choice, Create, DirectWish, FileSet, Fill, OpenSpec, Requested, Spot};
 
 use crate::anew::{self, Anew};
 use crate::directory::Directories;
+use crate::fill::Pass;
 use crate::own::{self, Identity, Own, own};
-use crate::prepare::{Ground, Paths, copies_in_kernel};
+use crate::prepare::{Paths, buffers, buffers_fit, copies_in_kernel};
 use crate::quiet::Level;
-use crate::visit::Stage;
+use crate::rig::{Entering, Rig, Seat, Site, Stage};
+use crate::turn::{Part, Turn};
 use crate::watch::Watch;
-use crate::{RunError, directory, layers, left_behind, taken};
-
-/// The ground, ready to be played on.
-#[derive(Debug)]
-pub(crate) enum Field {
-    Files(Box<Files>),
-    /// A twin, and its counters before the visit.
-    Twin(Option<Stage>, Option<Box<layers::Snapshot>>),
-}
+use crate::{RunError, directory, left_behind, taken};
 
 #[derive(Debug)]
-pub(crate) struct Files {
+struct Files {
     paths: Paths,
     names: Vec<PathBuf>,
     /// Of each.
@@ -213,290 +205,170 @@ fn leave(scratch: &[Own], kept: &[Own]) -> Vec<RunError> {
     scratch.iter().filter_map(remove).collect()
 }
 
-impl Field {
-    /// Makes files, builds twins. From here on things outside change.
-    ///
-    /// * `key`: the run's own number, by which what it leaves is known.
-    pub(crate) fn enter(
-        ground: Ground,
+impl Site for Paths {
+    fn paths(&self) -> Option<&Paths> {
+        Some(self)
+    }
+
+    fn paths_mut(&mut self) -> Option<&mut Paths> {
+        Some(self)
+    }
+
+    fn holds_data(&self) -> bool {
+        true
+    }
+
+    fn remembers_writes(&self) -> bool {
+        true
+    }
+
+    fn fits(
+        &self,
         suite: &Suite,
-        cells: &[&Cell],
-        seed: u64,
-        keep: bool,
-        key: u64,
-    ) -> Result<Self, RunError> {
-        let slots = cells.iter().map(|cell| in_flight(&cell.streams)).max().unwrap_or(1);
-        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-        let stage = match ground {
-            Ground::Paths(paths) => {
-                let mut files = Files::enter(*paths, suite, keep, key)?;
-                if directory::wanted(suite).next().is_some() {
-                    let beside = &files.paths.target.path.resolved;
-                    match Directories::enter(beside, key) {
-                        Ok(entered) => files.leaving.directories = Some(entered),
-                        Err(error) => {
-                            files.leaving.undo();
-                            return Err(error);
-                        }
-                    }
-                }
-                return Ok(Self::Files(Box::new(files)));
-            }
-            Ground::Null => Stage::Null,
-            Ground::Memory => {
-                Stage::Memory(Box::new(Memory::new(
-                    MonotonicClock,
-                    MemoryShape {
-                        files: suite.files.count,
-                        file_size: suite.files.size,
-                        slots,
-                        // Each visit has its own.
-                        buffer: Bytes::ZERO,
-                        tick: Nanos::ZERO,
-                    },
-                )))
-            }
-            Ground::Model(spec) => {
-                let device = spec.open(slots, seed).map_err(|error| RunError::Model {
-                    path: PathBuf::from(&spec.name),
-                    why: error.to_string(),
-                })?;
-                Stage::Model(Box::new(device))
-            }
-        };
-        Ok(Self::Twin(Some(stage), None))
+        passes: &[Pass],
+        available: Option<Bytes>,
+    ) -> Result<(), RunError> {
+        buffers_fit(buffers(suite, passes, false), available).map(drop)
     }
 
-    /// The stage for a visit to `cell`; `None` if a twin was lost in an earlier visit.
-    pub(crate) fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Option<Stage>, RunError> {
-        match self {
-            Self::Files(files) => files.stage(cell, seed).map(Some),
-            Self::Twin(stage, _) => {
-                match stage {
-                    Some(Stage::Model(model)) => {
-                        model.begin_visit(seed);
-                        let through = |s: &Stream| s.write_through != WriteThrough::No;
-                        model.write_through(cell.streams.iter().any(through));
-                    }
-                    Some(Stage::Memory(memory)) => memory.set_buffer(twin_buffer(&cell.streams)),
-                    _ => {}
+    fn enter(self: Box<Self>, entry: &Entering<'_>) -> Result<Box<dyn Rig>, RunError> {
+        let mut files = Files::enter(*self, entry.suite, entry.keep, entry.key)?;
+        if directory::wanted(entry.suite).next().is_some() {
+            let beside = &files.paths.target.path.resolved;
+            match Directories::enter(beside, entry.key) {
+                Ok(entered) => files.leaving.directories = Some(entered),
+                Err(error) => {
+                    files.leaving.undo();
+                    return Err(error);
                 }
-                Ok(match stage {
-                    Some(Stage::Null) => Some(Stage::Null),
-                    other => other.take(),
-                })
             }
+        }
+        Ok(Box::new(files))
+    }
+}
+
+/// Where a worker plays: on files, through a back end of its own.
+#[derive(Clone, Debug)]
+struct Opened {
+    files: Arc<FileSet>,
+    requested: Requested,
+}
+
+impl Seat for Opened {
+    fn play(&mut self, turn: &Turn) -> Result<Option<Part>, RunError> {
+        turn.on_files(&self.files, &self.requested)
+    }
+}
+
+impl Rig for Files {
+    fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Option<Stage>, RunError> {
+        let mut seats: Vec<Box<dyn Seat>> = Vec::new();
+        for stream in &cell.streams {
+            let opened = self.opened_for(stream, seed)?;
+            seats.extend((0..stream.threads).map(|_| Box::new(opened.clone()) as Box<dyn Seat>));
+        }
+        Ok(Some(Stage::Each(seats)))
+    }
+
+    fn is_twin(&self) -> bool {
+        false
+    }
+
+    fn mark_before(&mut self) {
+        self.cached_before = self.cached_share();
+        self.before = self.ledger.snapshot();
+    }
+
+    fn ledger(&self) -> (Vec<LedgerEntry>, Vec<Warning>) {
+        let found = stack::difference(&self.before, &self.ledger.snapshot());
+        let unknown = found.unknown.iter().map(|(name, why)| {
+            Warning::new("ledger-unknown", format!("counters of {name}: {why}"))
+        });
+        let unknown = unknown.collect();
+        (found.entries, unknown)
+    }
+
+    fn make_files(&mut self, cell: &Cell, stops: &dyn Fn() -> bool) -> Result<bool, RunError> {
+        match &mut self.leaving.directories {
+            Some(directories) => directories.get_ready(cell, stops),
+            None => Ok(true),
         }
     }
 
-    /// Makes what a visit to `cell` finds in its directories, before its time begins. False if the
-    /// user wants to stop.
-    pub(crate) fn make_files(
-        &mut self,
-        cell: &Cell,
-        stops: &dyn Fn() -> bool,
-    ) -> Result<bool, RunError> {
-        match self {
-            Self::Files(files) => match &mut files.leaving.directories {
-                Some(directories) => directories.get_ready(cell, stops),
-                None => Ok(true),
-            },
-            Self::Twin(..) => Ok(true),
-        }
-    }
-
-    /// What a visit to `cell` made in its directories.
-    pub(crate) fn made_files(&mut self, cell: &Cell, visit: &VisitRecord) {
-        let Self::Files(files) = self else { return };
-        let Some(directories) = &mut files.leaving.directories else { return };
+    fn made_files(&mut self, cell: &Cell, visit: &VisitRecord) {
+        let Some(directories) = &mut self.leaving.directories else { return };
         for (stream, record) in cell.streams.iter().zip(&visit.streams) {
             let own = record.ops.iter().filter(|op| op.op == Op::Create.name());
             directories.made(stream, own.map(|op| op.requests).sum());
         }
     }
 
-    /// What is to be doubted of the copies of a visit.
-    pub(crate) fn doubts_of_copies(&mut self, cell: &Cell) -> Vec<Warning> {
-        match self {
-            Self::Files(files) => files.shared_copies(cell),
-            Self::Twin(..) => Vec::new(),
+    fn doubts_of_copies(&mut self, cell: &Cell) -> Vec<Warning> {
+        self.shared_copies(cell)
+    }
+
+    fn changes(&mut self, trims: bool) -> Vec<Warning> {
+        // Nothing is asked of a place where requests hang.
+        match self.leaving.hangs {
+            true => Vec::new(),
+            false => self.watch.look(trims, self.growing.is_some()),
         }
     }
 
-    /// Lets a pause pass on a simulated clock; false where there is none, and it must be waited.
-    pub(crate) fn passes(&mut self, pause: Nanos) -> bool {
-        match self {
-            Self::Twin(Some(stage), _) => stage.passes(pause),
-            Self::Files(_) | Self::Twin(None, _) => false,
-        }
+    fn begin_anew(&mut self, how: StartFile, size: Bytes) -> Result<(), RunError> {
+        if how == StartFile::Keep { Ok(()) } else { self.empty(how, size) }
     }
 
-    /// Has each play on the simulated device of the other from now on; nothing where either has none.
-    pub(crate) fn exchange_models(&mut self, other: &mut Self) {
-        if let (Self::Twin(ours, _), Self::Twin(theirs, _)) = (self, other)
-            && matches!((&ours, &theirs), (Some(Stage::Model(_)), Some(Stage::Model(_))))
-        {
-            std::mem::swap(ours, theirs);
-        }
+    fn end_anew(&mut self) -> Result<(), RunError> {
+        // Where requests hang, so might we.
+        if self.leaving.hangs { Ok(()) } else { self.fill_up() }
     }
 
-    /// A twin comes back from its visit.
-    pub(crate) fn give_back(&mut self, back: Option<Stage>) {
-        if let Self::Twin(stage, _) = self
-            && back.is_some()
-        {
-            *stage = back;
-        }
-    }
-
-    /// Reads the counters before a visit.
-    pub(crate) fn mark_before(&mut self, stage: Option<&Stage>) {
-        match self {
-            Self::Files(files) => {
-                files.cached_before = files.cached_share();
-                files.before = files.ledger.snapshot();
-            }
-            Self::Twin(_, before) => *before = stage.and_then(layers::Snapshot::of).map(Box::new),
-        }
-    }
-
-    /// The kernel's counters since [`Self::mark_before`], and what is not known of them.
-    pub(crate) fn ledger(&self) -> (Vec<LedgerEntry>, Vec<Warning>) {
-        match self {
-            Self::Files(files) => {
-                let found = stack::difference(&files.before, &files.ledger.snapshot());
-                let warnings = found
-                    .unknown
-                    .iter()
-                    .map(|(name, why)| {
-                        Warning::new("ledger-unknown", format!("counters of {name}: {why}"))
-                    })
-                    .collect();
-                (found.entries, warnings)
-            }
-            Self::Twin(stage, before) => {
-                let after = stage.as_ref().and_then(layers::Snapshot::of);
-                let entries = match (before, after) {
-                    (Some(before), Some(after)) => after.since(before),
-                    _ => Vec::new(),
-                };
-                (entries, Vec::new())
-            }
-        }
-    }
-
-    /// What others did to the files since the last visit; nothing is asked of a place where
-    /// requests hang.
-    pub(crate) fn changes(&mut self, trims: bool) -> Vec<Warning> {
-        match self {
-            Self::Files(files) if !files.leaving.hangs => {
-                files.watch.look(trims, files.growing.is_some())
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// Lets the files begin empty, before a visit.
-    ///
-    /// * `size`: how long each is otherwise.
-    pub(crate) fn begin_anew(&mut self, how: StartFile, size: Bytes) -> Result<(), RunError> {
-        match self {
-            Self::Files(files) if how != StartFile::Keep => files.begin_anew(how, size),
-            // A twin has no length that writes could extend.
-            _ => Ok(()),
-        }
-    }
-
-    /// Gives files that began empty their length again, after the visit.
-    pub(crate) fn end_anew(&mut self) -> Result<(), RunError> {
-        match self {
-            // Where requests hang, so might we.
-            Self::Files(files) if !files.leaving.hangs => files.end_anew(),
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes what goes with the run and lets go of the rest, before the run is said to be over:
-    /// killed meanwhile it can be resumed. What could not be removed is a warning.
-    pub(crate) fn leave(&mut self) -> Vec<Warning> {
-        match self {
-            Self::Files(files) if !files.leaving.hangs => {
-                files.opened.clear();
-                files.leaving.leave()
-            }
+    fn leave(&mut self) -> Vec<Warning> {
+        if self.leaving.hangs {
             // What is asked of a place where requests hang may hang, too: it is done at the end.
-            _ => Vec::new(),
+            return Vec::new();
         }
+        self.opened.clear();
+        self.leaving.leave()
     }
 
-    /// Requests did not come back: nor may what else is asked of the same place.
-    pub(crate) fn hangs(&mut self) {
-        if let Self::Files(files) = self {
-            files.leaving.hangs = true;
-        }
+    fn hangs(&mut self) {
+        self.leaving.hangs = true;
     }
 
-    /// The smallest unit of direct I/O as the opened files have it.
-    pub(crate) fn direct_unit(&mut self, cell: &Cell) -> Result<Option<Bytes>, RunError> {
-        let Self::Files(files) = self else { return Ok(None) };
+    fn direct_unit(&mut self, cell: &Cell) -> Result<Option<Bytes>, RunError> {
         let Some(stream) = cell.streams.iter().find(|s| s.direct) else { return Ok(None) };
-        Ok(files.open(stream)?.offset_alignment())
+        Ok(self.open(stream)?.offset_alignment())
     }
 
-    /// The unit of direct I/O on files that are there now, for who reads the figures.
-    pub(crate) fn alignment(&self) -> Option<u32> {
-        let Self::Files(files) = self else { return None };
-        let units = files.paths.targets().iter().zip(files.firsts());
+    fn alignment(&self) -> Option<u32> {
+        let units = self.paths.targets().iter().zip(self.firsts());
         let units =
             units.map(|(target, path)| stack::direct_alignment(path, &target.devices).unit());
         let unit = units.collect::<Option<Vec<Bytes>>>()?.into_iter().max()?;
         u32::try_from(unit.get()).ok()
     }
 
-    /// Cache handling before a visit.
-    pub(crate) fn caches(&mut self, steps: &[CacheStep]) -> Result<(), RunError> {
-        let Self::Files(files) = self else { return Ok(()) };
-        for &step in steps {
-            files.cache_step(step)?;
-        }
-        Ok(())
+    fn caches(&mut self, steps: &[CacheStep]) -> Result<(), RunError> {
+        steps.iter().try_for_each(|&step| self.cache_step(step))
     }
 
-    /// Whether there is a page cache that direct I/O could go around.
-    pub(crate) fn has_page_cache(&self) -> bool {
-        matches!(self, Self::Files(files) if !files.paths.character)
+    fn has_page_cache(&self) -> bool {
+        !self.paths.character
     }
 
-    /// Thousandths of the files' first 64 MiB that are in the page cache, before the visit and
-    /// now; `None` where there is no such cache or the kernel does not tell.
-    pub(crate) fn resident(&self) -> (Option<u32>, Option<u32>) {
-        let Self::Files(files) = self else { return (None, None) };
-        let thousandths = |share: f64| (share * 1000.0).round() as u32;
-        (files.cached_before.map(thousandths), files.cached_share().map(thousandths))
+    fn cached_shares(&self) -> (Option<f64>, Option<f64>) {
+        (self.cached_before, self.cached_share())
     }
 
-    /// The counters of every device below, to see whether it is idle; `None` on twins and where
-    /// one of them is not counted.
-    pub(crate) fn levels(&self) -> Option<Vec<Level>> {
-        let Self::Files(files) = self else { return None };
+    fn levels(&self) -> Option<Vec<Level>> {
         let level = |found: DeviceCounters| {
             let counters = found.counters.ok()?;
             let written = Bytes::new(counters.write_sectors.saturating_mul(512));
             Some(Level { device: found.device, written, in_flight: counters.in_flight })
         };
-        files.ledger.snapshot().into_iter().map(level).collect()
-    }
-
-    /// Whether it is a simulated device with layers of its own.
-    pub(crate) fn is_twin(&self) -> bool {
-        matches!(self, Self::Twin(..))
-    }
-
-    /// Share of the files' first 64 MiB that was in the page cache before the visit and is now,
-    /// where I/O goes around it.
-    pub(crate) fn cached_shares(&self) -> Option<(f64, f64)> {
-        let Self::Files(files) = self else { return None };
-        Some((files.cached_before?, files.cached_share()?))
+        self.ledger.snapshot().into_iter().map(level).collect()
     }
 }
 
@@ -553,7 +425,7 @@ impl Files {
         })
     }
 
-    fn begin_anew(&mut self, how: StartFile, size: Bytes) -> Result<(), RunError> {
+    fn empty(&mut self, how: StartFile, size: Bytes) -> Result<(), RunError> {
         // What is open keeps the space of a file that is removed.
         self.opened.clear();
         self.watch.let_go();
@@ -577,7 +449,7 @@ impl Files {
         Ok(())
     }
 
-    fn end_anew(&mut self) -> Result<(), RunError> {
+    fn fill_up(&mut self) -> Result<(), RunError> {
         let Some(size) = self.growing.take() else { return Ok(()) };
         for (permit, guard) in self.paths.permits.iter().zip(&self.guards) {
             let path = permit.path.as_path();
@@ -643,35 +515,27 @@ impl Files {
         Ok(set)
     }
 
-    fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Stage, RunError> {
-        let mut streams = Vec::with_capacity(cell.streams.len());
-        for stream in &cell.streams {
-            let directories = self.leaving.directories.as_mut();
-            let (files, choice) = match directories.and_then(|all| all.stage(stream)) {
-                Some(directory) => (directory?, Choice::Blocking),
-                None if copies_in_kernel(stream) => {
-                    let files = self.open(stream)?;
-                    let (from, to) = self.copied(stream);
-                    files.prepare_copies(from, to)?;
-                    (files, Choice::Blocking)
-                }
-                None => (self.open(stream)?, choice(stream.backend)),
-            };
-            let requested = Requested {
-                choice,
-                depth: stream.requests_max(),
-                buffer_len: buffer_of(stream),
-                // The engine fills what is written; what is only read into stays as it is.
-                fill: if stream.modifies() {
-                    Fill::Incompressible { seed }
-                } else {
-                    Fill::Untouched
-                },
-                allow: Allow::default(),
-            };
-            streams.push((files, requested));
-        }
-        Ok(Stage::Files(streams))
+    fn opened_for(&mut self, stream: &Stream, seed: u64) -> Result<Opened, RunError> {
+        let directories = self.leaving.directories.as_mut();
+        let (files, choice) = match directories.and_then(|all| all.stage(stream)) {
+            Some(directory) => (directory?, Choice::Blocking),
+            None if copies_in_kernel(stream) => {
+                let files = self.open(stream)?;
+                let (from, to) = self.copied(stream);
+                files.prepare_copies(from, to)?;
+                (files, Choice::Blocking)
+            }
+            None => (self.open(stream)?, choice(stream.backend)),
+        };
+        let requested = Requested {
+            choice,
+            depth: stream.requests_max(),
+            buffer_len: buffer_of(stream),
+            // The engine fills what is written; what is only read into stays as it is.
+            fill: if stream.modifies() { Fill::Incompressible { seed } } else { Fill::Untouched },
+            allow: Allow::default(),
+        };
+        Ok(Opened { files, requested })
     }
 
     /// Where the first copy of a stream comes from, and where it goes.
@@ -750,6 +614,12 @@ impl Files {
 /// Requests in flight while these streams are played together.
 pub(crate) fn in_flight(streams: &[Stream]) -> u64 {
     streams.iter().map(|s| u64::from(s.threads) * u64::from(s.requests_max())).sum()
+}
+
+/// Slots of a device on which any of these is played.
+pub(crate) fn slots(cells: &[&Cell]) -> u32 {
+    let most = cells.iter().map(|cell| in_flight(&cell.streams)).max().unwrap_or(1);
+    u32::try_from(most).unwrap_or(u32::MAX)
 }
 
 /// Length of each buffer of the memory twin, which is one device for all streams.

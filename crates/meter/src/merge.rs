@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use device::{Errno, FileIndex, Op};
 use record::{
     BackendRecord, Bitmap, OpRecord, Series, SeriesRow, StreamRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
-use suite::model::{Pacing, Stream};
+use suite::model::Pacing;
 use units::{Instant, Nanos};
 
-use crate::Visit;
-use crate::recorder::{Failure, Late, OpRecorder, Outcome, WorkerResult};
-use crate::source::seam_op;
+use crate::op::OpId;
+use crate::pace::Load;
+use crate::recorder::Late;
+use crate::recorder::OpRecorder;
+use crate::result::WorkerResult;
 
 /// Long lists help nobody; what was left out is counted.
 const SLOW_MAX: usize = 1_000;
@@ -41,8 +42,11 @@ pub struct VisitResult {
     pub warnings: Vec<Warning>,
 }
 
-/// Merges the results of all drives of a visit, in any order.
-pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
+/// Merges the results of all workers of a visit, in any order.
+///
+/// * `loads`: of its streams, in their order.
+/// * `names`: of the operations, in the order of their ids.
+pub fn merge(loads: &[Load<'_>], names: &[&str], mut results: Vec<WorkerResult>) -> VisitResult {
     results.sort_by_key(|result| result.id);
     let begin = results.iter().map(|r| r.begin).min().unwrap_or_default();
     // A worker that never got to measure has no say in when the measured part ended.
@@ -52,7 +56,7 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     for result in &mut results {
         result.count_from(begin);
     }
-    let mut late: BTreeMap<(u32, Op), (u64, u64)> = BTreeMap::new();
+    let mut late: BTreeMap<(u32, OpId), (u64, u64)> = BTreeMap::new();
     for result in &results {
         let is_late = |late: &&Late| load_end.is_some_and(|end| late.at > end);
         for one in result.late.iter().filter(is_late) {
@@ -65,16 +69,15 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     for result in &results {
         completions.merge(&result.bitmap);
     }
-    let mut warnings = warnings(visit, &results);
-    warnings.extend(overloads(visit, &results, &late, load_end.unwrap_or(last).since(begin)));
-    let hanging = results.iter().any(|r| !r.hanging.is_empty());
+    let mut warnings = warnings(loads, &results);
+    warnings.extend(overloads(loads, &results, &late, load_end.unwrap_or(last).since(begin)));
+    let hanging = results.iter().any(|r| r.hangs);
     let left = results.iter().any(|r| r.left);
     let failed = results.iter().any(|r| r.gave_up);
-    let mut streams: Vec<StreamRecord> = visit
-        .streams
+    let mut streams: Vec<StreamRecord> = loads
         .iter()
-        .map(|stream| StreamRecord {
-            name: stream.name.clone(),
+        .map(|load| StreamRecord {
+            name: load.name.to_owned(),
             backend: BackendRecord::default(),
             ops: Vec::new(),
             workers: Vec::new(),
@@ -82,7 +85,7 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
             backlog: 0,
         })
         .collect();
-    let mut by_op: BTreeMap<(u32, Op), Vec<OpRecorder>> = BTreeMap::new();
+    let mut by_op: BTreeMap<(u32, OpId), Vec<OpRecorder>> = BTreeMap::new();
     for result in results {
         let stream = &mut streams[result.id.stream as usize];
         stream.ramp_requests += result.ramp_requests;
@@ -94,7 +97,8 @@ pub fn merge(visit: &Visit, mut results: Vec<WorkerResult>) -> VisitResult {
     }
     for ((stream, op), parts) in by_op {
         let (late_requests, late_bytes) = late.get(&(stream, op)).copied().unwrap_or_default();
-        let record = OpRecord { late_requests, late_bytes, ..op_record(op, parts) };
+        let name = names.get(usize::from(op.0)).copied().unwrap_or_default();
+        let record = OpRecord { late_requests, late_bytes, ..op_record(name, parts) };
         // A sync policy that never came due leaves no trace.
         if record.requests + record.short + record.errors_total() > 0 {
             streams[stream as usize].ops.push(record);
@@ -130,8 +134,8 @@ fn load_end(results: &[WorkerResult]) -> Option<Instant> {
 fn worker_record(result: &WorkerResult) -> WorkerRecord {
     WorkerRecord {
         requests: result.ops.iter().map(|(_, op)| op.requests).sum(),
-        cpu_user_ns: result.cpu.map(|(user, _)| user.get()),
-        cpu_system_ns: result.cpu.map(|(_, system)| system.get()),
+        cpu_user_ns: result.cpu.map(|(user, _)| user),
+        cpu_system_ns: result.cpu.map(|(_, system)| system),
         switches_voluntary: result.switches.map(|(voluntary, _)| voluntary),
         switches_involuntary: result.switches.map(|(_, involuntary)| involuntary),
         gaps: result.gaps.clone(),
@@ -141,7 +145,7 @@ fn worker_record(result: &WorkerResult) -> WorkerRecord {
     }
 }
 
-fn op_record(op: Op, parts: Vec<OpRecorder>) -> OpRecord {
+fn op_record(name: &str, parts: Vec<OpRecorder>) -> OpRecord {
     let mut latency = LatencyHistogram::new();
     let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
     let mut slow = Vec::new();
@@ -159,7 +163,7 @@ fn op_record(op: Op, parts: Vec<OpRecorder>) -> OpRecord {
     slow.truncate(listed);
     let requests = parts.iter().map(|p| p.requests).sum();
     OpRecord {
-        op: op.name().to_owned(),
+        op: name.to_owned(),
         requests,
         bytes: parts.iter().map(|p| p.bytes).sum(),
         errors: errors.into_iter().collect(),
@@ -208,112 +212,54 @@ fn series(parts: &[OpRecorder]) -> Series {
     Series { interval_ns: interval, rows }
 }
 
-fn warnings(visit: &Visit, results: &[WorkerResult]) -> Vec<Warning> {
+fn warnings(loads: &[Load<'_>], results: &[WorkerResult]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for result in results {
-        let stream = &visit.streams[result.id.stream as usize].name;
+        let stream = loads[result.id.stream as usize].name;
         let who = format!("stream `{stream}`, worker {}", result.id.worker);
-        if let Some(failure) = result.first_failure {
-            warnings.push(failure_warning(&who, failure));
-        }
-        for hang in &result.hanging {
-            warnings.push(Warning::new(
-                "hanging",
-                format!(
-                    "{who}: {} had not come back after {}",
-                    in_file(hang.op, hang.offset, hang.file),
-                    hang.age
-                ),
-            ));
-        }
-        for mismatch in &result.mismatches {
-            warnings.push(Warning::new("verify-mismatch", format!("{who}: {mismatch}")));
-        }
-        if result.mismatches_dropped > 0 {
-            warnings.push(Warning::new(
-                "verify-mismatch",
-                format!("{who}: {} more sectors did not match", result.mismatches_dropped),
-            ));
-        }
+        let troubles = result.troubles.iter();
+        warnings.extend(
+            troubles.map(|trouble| Warning::new(&trouble.code, format!("{who}: {}", trouble.text))),
+        );
         if result.backlog > 0 {
-            warnings.push(Warning::new(
-                "backlog",
-                format!(
-                    "{who}: {} requests that were due had not been issued at the end",
-                    result.backlog
-                ),
-            ));
+            let left = result.backlog;
+            let text =
+                format!("{who}: {left} requests that were due had not been issued at the end");
+            warnings.push(Warning::new("backlog", text));
         }
     }
     warnings
 }
 
-/// Whether all requests of a kind are flushes of the stream's policy, which no rate asks for.
-fn follows(stream: &Stream, op: Op) -> bool {
-    let of_policy = stream.sync.is_some_and(|policy| seam_op(policy.op) == op);
-    of_policy && !stream.mix.classes.iter().any(|class| seam_op(class.op) == op)
-}
-
 /// A warning for each stream that was offered more than it could do.
 fn overloads(
-    visit: &Visit,
+    loads: &[Load<'_>],
     results: &[WorkerResult],
-    late: &BTreeMap<(u32, Op), (u64, u64)>,
-    load: Nanos,
+    late: &BTreeMap<(u32, OpId), (u64, u64)>,
+    lasted: Nanos,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for (index, stream) in (0u32..).zip(&visit.streams) {
-        let Pacing::Open { rate, .. } = stream.pacing else { continue };
+    for (index, load) in (0u32..).zip(loads) {
+        let Pacing::Open { rate, .. } = load.pacing else { continue };
         let own = || results.iter().filter(|result| result.id.stream == index);
         if !own().any(|result| result.overloaded) {
             continue;
         }
-        let counts = |op: &Op| !follows(stream, *op);
+        let counts = |op: &OpId| !load.unasked.contains(op);
         let ops = own().flat_map(|result| &result.ops).filter(|(op, _)| counts(op));
         let done: u64 = ops.map(|(_, op)| op.requests).sum();
         let late = late.iter().filter(|((stream, op), _)| *stream == index && counts(op));
         let late: u64 = late.map(|(_, (requests, _))| requests).sum();
-        let reached = done.saturating_sub(late) as f64 / load.as_secs_f64();
+        let reached = done.saturating_sub(late) as f64 / lasted.as_secs_f64();
         warnings.push(Warning::new(
             "overloaded",
             format!(
                 "stream `{}`: {rate:.0} requests a second were offered, {reached:.0} came back; \
                  more than a second behind and falling further, it ended the visit after {:.1} s",
-                stream.name,
-                load.as_secs_f64()
+                load.name,
+                lasted.as_secs_f64()
             ),
         ));
     }
     warnings
-}
-
-fn failure_warning(who: &str, failure: Failure) -> Warning {
-    let Failure { op, file, offset, length, outcome } = failure;
-    let (code, what) = match outcome {
-        Outcome::Error(errno) => ("io-error", format!("failed: {errno}")),
-        Outcome::Short(bytes) => ("short-transfer", format!("moved {bytes} bytes only")),
-    };
-    let place = if op.in_directory() || file == FileIndex::DIRECTORY.0 {
-        in_file(op, offset, file)
-    } else if op.moves_data() || length > 0 {
-        format!("{op} of {length} bytes at byte {offset} of file {file}")
-    } else {
-        format!("{op} of file {file}")
-    };
-    let why = match outcome {
-        // Which of the two it was the kernel does not tell.
-        Outcome::Error(Errno::ENOSPC) if op == Op::Create => ": no space, or no inodes, are left",
-        _ => "",
-    };
-    Warning::new(code, format!("{who}: {place} {what}{why}"))
-}
-
-/// What a request does, and where.
-fn in_file(op: Op, offset: u64, file: u32) -> String {
-    let place = op.at(offset);
-    match (file == FileIndex::DIRECTORY.0, op.in_directory()) {
-        (true, true) => format!("{place} in the directory"),
-        (true, false) => format!("{op} of the directory"),
-        (false, _) => format!("{place} of file {file}"),
-    }
 }

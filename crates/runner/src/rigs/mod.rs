@@ -1,0 +1,19 @@
+//! The kinds of what a run is played on.
+
+#[cfg(test)]
+pub(crate) mod counter;
+pub(crate) mod files;
+pub(crate) mod memory;
+pub(crate) mod model;
+pub(crate) mod null;
+
+use crate::rig::Kind;
+
+/// Every kind of target that is not a path.
+pub(crate) static KINDS: &[Kind] = &[
+    null::KIND,
+    memory::KIND,
+    model::KIND,
+    #[cfg(test)]
+    counter::KIND,
+];
