@@ -21,6 +21,8 @@ pub const NAMES: [&str; Op::ALL.len()] = {
     names
 };
 
+const _: () = assert!(NAMES.len() <= meter::OPS_MAX);
+
 /// The id of an operation: its number.
 #[inline]
 pub(crate) const fn id(op: Op) -> OpId {

@@ -206,7 +206,7 @@ fn what_a_scratch_file_left_behind_has_is_room_for_the_next() {
     needs_root!("mkfs.ext4", "fallocate");
     let mut lab = Lab::new("room-again");
     let (_, point) = lab.ext4("defaults");
-    // A tenth of a file system and a gibibyte at least stay free: a few hundred MiB are left.
+    // 1 GiB stays free: less than 200 MiB are left for the file.
     tool("fallocate", &["-l", "1600M", point.join("data").to_str().unwrap()]);
     let sizes = ["r1", "r2"].map(|run| {
         lab.ok("run random-write --target m --keep --classic --quick --time 10ms -q");

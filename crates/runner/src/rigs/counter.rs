@@ -31,8 +31,10 @@ impl Rig for Counter {
         &["number"]
     }
 
-    fn stage(&mut self, _cell: &Cell, _seed: u64) -> Result<Option<Stage>, RunError> {
-        Ok(Some(Stage::Whole(Box::new(Self))))
+    fn stage(&mut self, cell: &Cell, _seed: u64) -> Result<Option<Stage>, RunError> {
+        let workers = cell.streams.iter().map(|stream| stream.threads).sum();
+        let seat = |_| Box::new(Self) as Box<dyn Seat>;
+        Ok(Some(Stage::Each((0u32..workers).map(seat).collect())))
     }
 }
 
