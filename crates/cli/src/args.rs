@@ -8,8 +8,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    calibrate, compare, completions, explain, export, generate, import, layout, line, list, man,
-    path, probe, report, resume, rm, run, study,
+    calibrate, compare, completions, db, explain, export, generate, import, layout, line, list,
+    man, path, probe, report, resume, rm, run, study,
 };
 use crate::commands::{serve, show, suites, table, which};
 use crate::exit::ExitCode;
@@ -75,6 +75,7 @@ pub struct Common {
 pub enum Command {
     Which(Box<which::WhichArgs>),
     Line(Box<line::LineArgs>),
+    Db(db::DbArgs),
     Run(Box<run::RunArgs>),
     Resume(Box<resume::ResumeArgs>),
     Study(Box<study::StudyArgs>),

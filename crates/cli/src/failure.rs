@@ -166,6 +166,7 @@ impl From<RunError> for Failure {
             ErrorKind::Refused => ExitCode::Refused,
             ErrorKind::Target => ExitCode::Target,
             ErrorKind::Store => ExitCode::Store,
+            ErrorKind::Interrupted => ExitCode::Interrupted,
         };
         let hint = error.hint();
         Self { code, error: error.into(), hint }

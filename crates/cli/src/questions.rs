@@ -72,7 +72,7 @@ mod tests {
     fn a_question_finds_its_suites() {
         let groups = groups().unwrap();
         let near = |word: &str| near(&groups, word).join(" ");
-        assert_eq!(near("commits"), "wal pg-test-fsync");
+        assert_eq!(near("commits"), "commits wal pg-test-fsync");
         assert_eq!(near("bm-flsh"), "bm-flash");
         assert_eq!(near("cach"), "reread working-set");
         assert_eq!(near("zzz"), "");

@@ -292,9 +292,11 @@ pub(crate) fn answered<'v>(view: &'v View<'_>) -> impl Fn(&CellView<'_>) -> Opti
 /// What a run says about caches.
 pub fn caches(view: &View<'_>) -> Caches {
     let plan = plan::Plan::of(view);
-    let has_blocks = |cell: &&CellView<'_>| !plan.only_whole_files(cell.cell);
-    let cells = view.grid().filter(|cell| !cell.visits.is_empty()).filter(has_blocks);
     let target = &view.run.header.target;
+    // What a database asks of its files is its own affair: nothing to compare counters with.
+    let is_database = target.kind == record::TargetKind::Database;
+    let has_blocks = |cell: &&CellView<'_>| !is_database && !plan.only_whole_files(cell.cell);
+    let cells = view.grid().filter(|cell| !cell.visits.is_empty()).filter(has_blocks);
     let cells = cells.map(|cell| judge(view, &plan, cell)).collect();
     let rereads = reread::rereads(view, &plan);
     let sweeps = sweep::sweeps(view, &plan);

@@ -336,6 +336,7 @@ pub(crate) fn kind_name(kind: TargetKind) -> &'static str {
         TargetKind::BlockDevice => "block device",
         TargetKind::CharacterDevice => "character device",
         TargetKind::Twin => "simulated",
+        TargetKind::Database => "database",
         TargetKind::Unknown => "unknown",
     }
 }

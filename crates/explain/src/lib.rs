@@ -17,6 +17,7 @@ pub mod closing;
 pub mod compare;
 pub mod converged;
 mod credits;
+pub mod database;
 pub mod differ;
 pub mod drift;
 mod ends;

@@ -576,7 +576,7 @@ fn decide_wide(places: &[PlaceFigures]) -> Option<String> {
 }
 
 /// What disturbed any of them, each kind once. That streams cost each other is asked for.
-fn disturbed(views: &[View<'_>], sections: &[Section]) -> Finding {
+pub(crate) fn disturbed(views: &[View<'_>], sections: &[Section]) -> Finding {
     let mut by: Vec<Value> = Vec::new();
     let is_foreign = |view: &View<'_>| {
         let marks = Findings::of(view).marks(view);

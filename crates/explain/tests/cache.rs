@@ -217,6 +217,7 @@ fn visit(cell: u32, order: u32, plan: &StreamPlan, direct: bool) -> VisitRecord 
         resident_after: None,
         streams: vec![stream],
         completions: Bitmap::default(),
+        counters: Vec::new(),
         ledger: Vec::new(),
         host_stalls: Vec::new(),
         warnings: Vec::new(),

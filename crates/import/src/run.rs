@@ -175,6 +175,7 @@ fn visit(cell: Cell, started: i64, (index, repeat, order): (u32, u32, u32)) -> V
         resident_after: None,
         streams: cell.streams.into_iter().map(stream).collect(),
         completions: Bitmap::default(),
+        counters: Vec::new(),
         ledger: Vec::new(),
         host_stalls: Vec::new(),
         warnings: cell.warnings.iter().map(|(code, text)| Warning::new(code, text)).collect(),

@@ -302,6 +302,8 @@ pub enum TargetKind {
     CharacterDevice,
     /// A twin: null, memory, model, faulty.
     Twin,
+    /// A database server, or an embedded database, that was started for the run in a directory.
+    Database,
     /// Not told by the tool that the run was imported from.
     Unknown,
 }
@@ -396,6 +398,8 @@ pub struct VisitRecord {
     pub completions: Bitmap,
     /// The kernel's counters of every layer below the target, over the visit.
     pub ledger: Vec<LedgerEntry>,
+    /// What the server that was measured counted over the visit; empty where none was.
+    pub counters: Vec<Counter>,
     /// Moments when the whole process did not run, by the watchdog thread.
     pub host_stalls: Vec<Gap>,
     /// Doubts about this visit.
@@ -655,6 +659,17 @@ pub struct LedgerEntry {
     pub queue_ms: u64,
     /// Requests in flight at the end.
     pub in_flight_end: u64,
+}
+
+/// What a server counted, such as a database's log flushes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counter {
+    /// `log flushes`, `server processor time`.
+    pub name: String,
+    /// `B`, `us`, or empty of mere counts.
+    pub unit: String,
+    /// How much it grew.
+    pub value: u64,
 }
 
 /// A doubt about a result, stored with it and shown with it.

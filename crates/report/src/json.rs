@@ -441,8 +441,21 @@ pub struct Visit {
     pub host_stalls: Vec<Gap>,
     /// The kernel's counters of every layer below the target.
     pub ledger: Vec<Ledger>,
+    /// What the server that was measured counted over the visit; empty where none was.
+    pub counters: Vec<Counter>,
     /// Doubts about this visit.
     pub warnings: Vec<Warning>,
+}
+
+/// What a server counted.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Counter {
+    /// `log flushes`, `server processor time`.
+    pub name: String,
+    /// `B`, `us`, or empty of mere counts.
+    pub unit: String,
+    /// How much it grew over the visit.
+    pub value: u64,
 }
 
 /// One operation of a stream in one visit.
@@ -716,6 +729,7 @@ const fn kind(kind: record::TargetKind) -> &'static str {
         record::TargetKind::BlockDevice => "block-device",
         record::TargetKind::CharacterDevice => "character-device",
         record::TargetKind::Twin => "twin",
+        record::TargetKind::Database => "database",
         record::TargetKind::Unknown => "unknown",
     }
 }
@@ -861,6 +875,7 @@ fn visit(run: &Run, stream: &StreamOfCell, visit: &VisitRecord, counted: bool) -
         closing_sync: record.and_then(closing_sync),
         host_stalls: gaps(&visit.host_stalls),
         ledger: visit.ledger.iter().map(ledger).collect(),
+        counters: visit.counters.iter().map(counter).collect(),
         warnings: warnings(&visit.warnings),
     }
 }
@@ -899,6 +914,10 @@ fn workers(record: &StreamRecord) -> Vec<Worker> {
         stamp_error_ns_max: w.stamp_error_ns_max,
     };
     record.workers.iter().map(worker).collect()
+}
+
+fn counter(one: &record::Counter) -> Counter {
+    Counter { name: one.name.clone(), unit: one.unit.clone(), value: one.value }
 }
 
 fn ledger(entry: &record::LedgerEntry) -> Ledger {

@@ -54,6 +54,32 @@ pub enum RunError {
         /// `character device`.
         kind: &'static str,
     },
+    /// A suite of block requests, on a database.
+    #[error(
+        "stream `{stream}` of suite `{suite}` does not commit, and {engine} plays commits alone"
+    )]
+    NotOfDatabases {
+        /// The suite's name.
+        suite: String,
+        /// The first such stream.
+        stream: String,
+        /// `postgres`.
+        engine: &'static str,
+    },
+    /// A database that cannot be started, looked at or removed.
+    #[error(transparent)]
+    Database(#[from] db::DbError),
+    /// The server that was measured is gone.
+    #[error("{name} ended while it was measured; its last words: {words}")]
+    DatabaseEnded {
+        /// `postgres`.
+        name: &'static str,
+        /// The last lines of its log.
+        words: String,
+    },
+    /// The user did not wait for it.
+    #[error("interrupted before the database was ready; what was made of it is removed")]
+    Stopped,
     /// Files that begin empty, on something that has no length.
     #[error("suite `{suite}` lets its files begin empty, but {target} is a block device")]
     NotAFile {
@@ -396,8 +422,27 @@ pub enum ErrorKind {
     Refused,
     /// The target cannot be used.
     Target,
+    /// The user did not want to wait.
+    Interrupted,
     /// Results cannot be kept.
     Store,
+}
+
+/// What cannot be as it was asked for, what would be unsafe, and the rest.
+const fn of_database(error: &db::DbError) -> ErrorKind {
+    use db::DbError as E;
+    match error {
+        E::NoProgram { .. }
+        | E::OtherProgram { .. }
+        | E::NoUser { .. }
+        | E::Closed { .. }
+        | E::NotADirectory(_)
+        | E::LogOfSqlite(_)
+        | E::SameDirectory(_)
+        | E::Memory { .. } => ErrorKind::Usage,
+        E::NoRoom { .. } | E::Exists(_) | E::NotOurs(..) | E::InUse(_) => ErrorKind::Refused,
+        _ => ErrorKind::Target,
+    }
 }
 
 impl RunError {
@@ -420,6 +465,7 @@ impl RunError {
             Self::Backend(error) => error.hint(),
             Self::Copy(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Database(error) => error.hint(),
             Self::TooShort { size, wanted, .. } if *size > Bytes::ZERO => Some(format!(
                 "name a longer file, or one that is not there: it is made with {} and filled; `--size \
                  {}` reads no more than this one has",
@@ -470,6 +516,9 @@ impl RunError {
                  `--set directory.files=1000`"
             }
             Self::File { what, source, .. } => return file_hint(what, source),
+            Self::NotOfDatabases { .. } => {
+                "the suite `commits` is played on databases and on places; `plimsoll db commit` does both"
+            }
             Self::Alone { .. } => "measure it alone",
             Self::NotWritable { .. } => "use a suite that reads, or another target",
             Self::Threads { .. } => "raise `ulimit -u`, or ask for fewer `threads`",
@@ -514,6 +563,7 @@ impl RunError {
         match self {
             Self::TargetName { .. }
             | Self::Alone { .. }
+            | Self::NotOfDatabases { .. }
             | Self::Suite(_)
             | Self::Model { .. }
             | Self::Verify { .. }
@@ -544,6 +594,8 @@ impl RunError {
             | Self::NoRoom { .. }
             | Self::NoRoomForSuite { .. } => ErrorKind::Refused,
             Self::Store(_) => ErrorKind::Store,
+            Self::Stopped => ErrorKind::Interrupted,
+            Self::Database(error) => of_database(error),
             _ => ErrorKind::Target,
         }
     }

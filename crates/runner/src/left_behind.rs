@@ -11,6 +11,7 @@ use stack::Mark;
 
 use crate::own::{self, Identity};
 use crate::prepare::{SCRATCH, is_of};
+use crate::rigs::database;
 use crate::rigs::files::file_error;
 use crate::{RunError, directory};
 
@@ -31,6 +32,15 @@ pub struct LeftBehind {
 pub fn remove_left_behind(header: &RunHeader) -> LeftBehind {
     let mut found = LeftBehind::default();
     if header.imported.is_some() || header.target.kind == TargetKind::Twin {
+        return found;
+    }
+    if header.target.kind == TargetKind::Database {
+        for left in database::left_behind(header) {
+            match db::remove(&left) {
+                Ok(()) => found.removed.push(left.path),
+                Err(error) => found.troubles.push(error.into()),
+            }
+        }
         return found;
     }
     match directory::remove_left_behind(header) {

@@ -199,6 +199,7 @@ mod tests {
                 backlog: 0,
             }],
             completions: Bitmap::default(),
+            counters: Vec::new(),
             ledger: Vec::new(),
             host_stalls: Vec::new(),
             warnings: Vec::new(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use plan::Schedule;
 use record::{
-    Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetRecord, Warning,
+    Blocks, CellRecord, PartOf, RunHeader, RunState, StackTree, StreamPlan, TargetKind,
+    TargetRecord, Warning,
 };
 use stack::{Action, Consent, Host, Own, PathKind, Permit, Target};
 use suite::model::{
@@ -87,7 +88,7 @@ impl Prepared {
 
     /// Whether anything outside of this process is written.
     pub fn writes(&self) -> bool {
-        self.site.paths().is_some_and(|paths| paths.writes)
+        self.site.paths().map_or_else(|| self.site.describe().is_some(), |paths| paths.writes)
     }
 
     /// Makes it a side of a comparison that is measured in blocks. Sides of one comparison take
@@ -205,10 +206,10 @@ impl Prepared {
                 }
             }
             None => {
-                said.push(format!(
-                    "Touches nothing outside this process: {} is a twin.",
-                    self.header.target.given
-                ));
+                said.extend(self.site.describe().unwrap_or_else(|| {
+                    let name = &self.header.target.given;
+                    vec![format!("Touches nothing outside this process: {name} is a twin.")]
+                }));
             }
         }
         if let Some(paths) = self.site.paths() {
@@ -443,8 +444,10 @@ fn finish(
     suite: Suite,
     suite_text: String,
 ) -> Result<Prepared, RunError> {
-    found.record.size_bytes = suite.files.size.get();
-    found.record.files = suite.files.count;
+    if found.record.kind != TargetKind::Database {
+        found.record.size_bytes = suite.files.size.get();
+        found.record.files = suite.files.count;
+    }
     found.record.cache_bytes = order.settings.cache.map(Bytes::get);
     let buffered = found.site.paths().is_some_and(|paths| paths.character);
     let mut cells = cells_of(&suite, found.unit.filter(|_| !buffered));
@@ -479,7 +482,7 @@ fn finish(
         seed: order.seed.unwrap_or_else(drawn_seed),
         command_line: order.settings.command_line.clone(),
         program: order.settings.program.clone(),
-        stack: found.site.paths().map(|paths| below(host, paths.targets())),
+        stack: Some(found.site.targets()).filter(|all| !all.is_empty()).map(|all| below(host, all)),
         machine,
         started_unix_ns: unix_now(),
         state: RunState::Running,

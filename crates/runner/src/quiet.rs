@@ -58,6 +58,10 @@ pub(crate) struct Waited {
     pub busy: Option<(String, Bytes)>,
 }
 
+impl Waited {
+    pub(crate) const NONE: Self = Self { waited: Nanos::ZERO, quiet: None, busy: None };
+}
+
 /// Who watches the counters, the clock and the user during a wait.
 pub(crate) trait World {
     /// The counters of every device below; `None` where they cannot be had.
@@ -245,6 +249,7 @@ mod tests {
             resident_after: None,
             streams: Vec::new(),
             completions: Bitmap::default(),
+            counters: Vec::new(),
             ledger: vec![entry],
             host_stalls: Vec::new(),
             warnings: Vec::new(),

@@ -172,8 +172,10 @@ fn targets_of(run: &Run) -> Result<Vec<TargetName>, RunError> {
 }
 
 fn target_of(target: &TargetRecord) -> Result<TargetName, RunError> {
-    if target.kind == TargetKind::Twin {
-        return TargetName::parse(target.given.as_ref());
+    match target.kind {
+        TargetKind::Twin => return TargetName::parse(target.given.as_ref()),
+        TargetKind::Database => return TargetName::parse(target.resolved.as_ref()),
+        _ => {}
     }
     let path = PathBuf::from(&target.resolved);
     let scratch = path.file_name().is_some_and(|name| name == SCRATCH);

@@ -3,7 +3,8 @@
 //! A [`Site`] is decided and has changed nothing; [`Site::enter`] makes a [`Rig`] of it, which
 //! gives out the [`Stage`] of each visit: a [`Seat`] for each thread that plays.
 
-use record::{LedgerEntry, VisitRecord, Warning};
+use record::{Counter, LedgerEntry, VisitRecord, Warning};
+use stack::Target;
 use suite::SuiteSource;
 use suite::model::{CacheStep, Cell, StartFile, Suite};
 use units::{Bytes, Nanos};
@@ -50,6 +51,14 @@ pub(crate) trait Site: std::fmt::Debug + Send {
     fn paths_mut(&mut self) -> Option<&mut Paths> {
         None
     }
+    /// What the run is stored with as below it, where that is not files and devices themselves.
+    fn targets(&self) -> &[Target] {
+        &[]
+    }
+    /// What it will do, a sentence each; `None` where that is nothing, or what is done to [`Paths`].
+    fn describe(&self) -> Option<Vec<String>> {
+        None
+    }
     /// Whether something must have been written before it can be read.
     fn holds_data(&self) -> bool {
         false
@@ -81,10 +90,16 @@ pub(crate) struct Entering<'a> {
     pub keep: bool,
     /// The run's own number, by which what it leaves is known.
     pub key: u64,
+    /// Whether the user wants to stop.
+    pub stops: &'a dyn Fn() -> bool,
 }
 
 /// What a run is played on while it runs. What is not overridden is of files alone.
 pub(crate) trait Rig: std::fmt::Debug {
+    /// The cell as it is played here.
+    fn as_played(&self, cell: Cell) -> Cell {
+        cell
+    }
     /// The stage of a visit to `cell`; `None` if an earlier visit did not give back its seat.
     fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Option<Stage>, RunError>;
     /// Names of the operations that it counts.
@@ -114,6 +129,10 @@ pub(crate) trait Rig: std::fmt::Debug {
     /// What they counted since, and what is not known of them.
     fn ledger(&self) -> (Vec<LedgerEntry>, Vec<Warning>) {
         (Vec::new(), Vec::new())
+    }
+    /// What the server counted since then.
+    fn counters(&mut self) -> Vec<Counter> {
+        Vec::new()
     }
     /// Makes what a visit to `cell` finds in its directories, before its time begins. False if the
     /// user wants to stop.

@@ -78,8 +78,14 @@ impl Turn {
     }
 
     /// Plays a session: its only worker, one operation after the other.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for rigs whose operations are no requests"))]
-    pub(crate) fn on_session<S: SessionWork>(&self, ops: &[OpId], session: &mut S) -> Option<Part> {
+    ///
+    /// * `name`: of what it is a session of.
+    pub(crate) fn on_session<S: SessionWork>(
+        &self,
+        name: &str,
+        ops: &[OpId],
+        session: &mut S,
+    ) -> Option<Part> {
         let id = *self.ids.first()?;
         let stream = &self.visit.streams[id.stream as usize];
         let index = self.visit.workers().iter().position(|&other| other == id)?;
@@ -97,7 +103,14 @@ impl Turn {
         let mut usage = Usage::default();
         let mut result = meter::play(meter, &orders, session, &mut usage);
         usage.charge(&mut result);
-        Some(Part { results: vec![result], backends: Vec::new(), device_error: None })
+        let report = BackendReport {
+            name: name.to_owned(),
+            flags: Vec::new(),
+            reasons: Vec::new(),
+            direct: false,
+        };
+        let backends = vec![(id.stream, report)];
+        Some(Part { results: vec![result], backends, device_error: None })
     }
 }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{Store, StoreError, seal};
 
 /// In order; only ever added to.
-const MIGRATIONS: [&str; 18] = [
+const MIGRATIONS: [&str; 19] = [
     include_str!("../migrations/0001_runs.sql"),
     include_str!("../migrations/0002_rounds.sql"),
     include_str!("../migrations/0003_looks.sql"),
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; 18] = [
     include_str!("../migrations/0016_seals.sql"),
     include_str!("../migrations/0017_marks.sql"),
     include_str!("../migrations/0018_no_mark.sql"),
+    include_str!("../migrations/0019_counters.sql"),
 ];
 /// The schema this program reads and writes.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;

@@ -2,9 +2,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use record::{
-    BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OpRecord,
-    PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary, StackTree,
-    StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning, WorkerRecord,
+    BackendRecord, Bitmap, Blocks, CellRecord, Counter, Gap, Imported, LedgerEntry, Link, Machine,
+    OpRecord, PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, RunSummary,
+    StackTree, StreamPlan, StreamRecord, TargetRecord, VisitEnd, VisitRecord, Warning,
+    WorkerRecord,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
@@ -442,6 +443,11 @@ impl Columns<'_> {
         })
     }
 
+    fn counter(&self) -> Result<Counter, StoreError> {
+        let value = self.u64("value")?;
+        Ok(Counter { name: self.get("name")?, unit: self.get("unit")?, value })
+    }
+
     fn warning(&self) -> Result<Warning, StoreError> {
         Ok(Warning { code: self.get("code")?, text: self.get("text")? })
     }
@@ -572,6 +578,7 @@ impl<'a> Reader<'a> {
             streams: Vec::new(),
             completions: Bitmap::default(),
             ledger: Vec::new(),
+            counters: Vec::new(),
             host_stalls: Vec::new(),
             warnings: Vec::new(),
         };
@@ -598,6 +605,12 @@ impl<'a> Reader<'a> {
                 "SELECT * FROM ledger WHERE visit = ?1 ORDER BY position",
                 &[key],
                 |c| c.ledger(),
+            )?,
+            counters: self.rows(
+                seal::COUNTER,
+                "SELECT * FROM counter WHERE visit = ?1 ORDER BY position",
+                &[key],
+                |c| c.counter(),
             )?,
             host_stalls: columns.blob("host_stalls", blob::read_gaps)?,
             warnings: self.rows(

@@ -54,6 +54,7 @@ pub(crate) const OP: Table = table("op", 19, Part::Measured);
 pub(crate) const REPORTED: Table = table("reported", 14, Part::Measured);
 pub(crate) const WORKER: Table = table("worker", 13, Part::Measured);
 pub(crate) const LEDGER: Table = table("ledger", 13, Part::Measured);
+pub(crate) const COUNTER: Table = table("counter", 5, Part::Measured);
 pub(crate) const WARNING: Table = table("warning", 5, Part::Measured);
 const CALIBRATION: Table = table("calibration", 5, Part::Header);
 
@@ -61,7 +62,7 @@ const CALIBRATION: Table = table("calibration", 5, Part::Header);
 const OF_RUN: &str = "run = ?1 AND visit IS NULL";
 
 /// All that hangs on a visit by its key.
-const OF_VISIT: [Table; 6] = [VISIT_STREAM, OP, REPORTED, WORKER, LEDGER, WARNING];
+const OF_VISIT: [Table; 7] = [VISIT_STREAM, OP, REPORTED, WORKER, LEDGER, COUNTER, WARNING];
 
 /// The binary columns of a visit, which are measured; the others say which visit it is.
 const VISIT_BLOBS: [usize; 2] = [8, 9];

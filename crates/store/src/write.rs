@@ -376,6 +376,10 @@ fn insert_visit(t: &Transaction, run: i64, visit: &VisitRecord) -> rusqlite::Res
     for (position, entry) in (0i64..).zip(&visit.ledger) {
         insert_ledger(t, (key, position), entry)?;
     }
+    let mut insert = t.prepare_cached("INSERT INTO counter VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (position, one) in (0i64..).zip(&visit.counters) {
+        insert.execute(params![key, position, one.name, one.unit, bits(one.value)])?;
+    }
     visit.warnings.iter().try_for_each(|w| insert_warning(t, run, Some(key), w))
 }
 

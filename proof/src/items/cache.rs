@@ -293,6 +293,7 @@ fn stay(visit: &Visit, model: &mut Model, cell: u32) -> Option<VisitRecord> {
         resident_after: None,
         streams: found.streams,
         completions: found.completions,
+        counters: Vec::new(),
         ledger: vec![LedgerEntry {
             device: "model".to_owned(),
             read_bytes: bytes(device::Op::Read),

@@ -420,6 +420,7 @@ pub(super) fn visit(cell: u32, repeat: u32, order: u32, seconds: &[Second]) -> V
             backlog: 0,
         }],
         completions,
+        counters: Vec::new(),
         ledger: Vec::new(),
         host_stalls: Vec::new(),
         warnings: Vec::new(),

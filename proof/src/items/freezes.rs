@@ -343,6 +343,7 @@ fn play(spec: &ModelSpec, stream: Stream, random: &mut Random) -> VisitRecord {
         resident_after: None,
         streams: result.streams,
         completions: result.completions,
+        counters: Vec::new(),
         ledger: Vec::new(),
         host_stalls: Vec::new(),
         warnings: result.warnings,

@@ -18,7 +18,7 @@ const LEVELS: &[&[Room]] = &[
     &[pure("engine")],
     &[pure("explain")],
     &[pure("study")],
-    &[pure("report"), pure("import"), edge("store"), edge("stack"), edge("uring")],
+    &[pure("report"), pure("import"), edge("store"), edge("stack"), edge("uring"), edge("db")],
     &[edge("runner"), edge("serve")],
     &[edge("cli")],
 ];
@@ -30,7 +30,8 @@ const NO_ROOMS: &[&str] = &["xtask", "bench-bare", "plimsoll-proof", FEATURES];
 const FEATURES: &str = "plimsoll-features";
 
 /// Crates that act on the machine: not for pure rooms.
-const ACTING: &[&str] = &["rusqlite", "rustix", "libc", "io-uring", "tokio", "hyper", "axum"];
+const ACTING: &[&str] =
+    &["rusqlite", "rustix", "libc", "io-uring", "tokio", "hyper", "axum", "mysql", "postgres"];
 
 /// A crate of this workspace that ships.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
+pub mod db;
 pub mod explain;
 pub mod export;
 pub mod generate;
@@ -41,6 +42,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
     match command {
         Command::Which(args) => return which::which(&args, common, out),
         Command::Line(args) => return line::line(&args, common, out),
+        Command::Db(args) => return db::db(&args, common, out),
         Command::Run(args) => return run::run(&args, common, output),
         Command::Study(args) => return study::study(&args, common, output),
         Command::Resume(args) => return resume::resume(&args, common, output),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use explain::view::is_preparation;
-use record::{Imported, PartOf, Run, RunHeader};
+use record::{Imported, PartOf, Run, RunHeader, TargetKind};
 use report::stack::Detail;
 use suite::model::{Method, Suite};
 use suite::{CheckContext, SuiteError};
@@ -183,7 +183,9 @@ fn target(header: &RunHeader) -> Vec<(&'static str, String)> {
     let size = Bytes::new(target.size_bytes);
     let files =
         if target.files > 1 { format!("{} files of ", target.files) } else { String::new() };
-    facts.push(("", format!("{files}{size}")));
+    if target.kind != TargetKind::Database {
+        facts.push(("", format!("{files}{size}")));
+    }
     let on = [target.file_system.as_deref(), target.mount.as_deref()];
     let on: Vec<_> = on.into_iter().flatten().collect();
     if !on.is_empty() {
@@ -214,7 +216,10 @@ fn backends(run: &Run) -> Vec<String> {
     for record in run.visits.iter().flat_map(|visit| &visit.streams) {
         let backend = &record.backend;
         let io = if backend.direct { "direct" } else { "buffered" };
-        let mut text = format!("{}, {io}", backend.name);
+        let mut text = match run.header.target.kind {
+            TargetKind::Database => backend.name.clone(),
+            _ => format!("{}, {io}", backend.name),
+        };
         for word in backend.flags.iter().chain(&backend.reasons) {
             text.push_str(", ");
             text.push_str(word);

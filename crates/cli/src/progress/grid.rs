@@ -339,6 +339,7 @@ mod tests {
             resident_after: None,
             streams: Vec::new(),
             completions: Bitmap::default(),
+            counters: Vec::new(),
             ledger: Vec::new(),
             host_stalls: Vec::new(),
             warnings: Vec::new(),

@@ -138,7 +138,7 @@ fn a_list_of_places_is_saved_and_played_again() {
 #[test]
 fn suites_are_found_by_their_question() {
     let world = World::new();
-    let done = world.run(&["run", "commits"]);
+    let done = world.run(&["run", "flush"]);
     assert_eq!(done.code, 2);
     assert!(done.err.contains("did you mean `wal` or `pg-test-fsync`?"), "{}", done.err);
     let list = world.ok(&["suite", "list"]).out;

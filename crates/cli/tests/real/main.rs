@@ -7,6 +7,7 @@
 mod back_ends;
 mod clocks;
 mod copies;
+mod databases;
 mod every_suite;
 mod exchanged;
 mod faults;

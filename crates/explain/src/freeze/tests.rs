@@ -92,6 +92,7 @@ pub(crate) fn visit(order: u32, op: &str, silent: &[(u64, u64)]) -> VisitRecord 
             backlog: 0,
         }],
         completions,
+        counters: Vec::new(),
         ledger: vec![],
         host_stalls: vec![],
         warnings: vec![],

@@ -99,6 +99,7 @@ pub fn visit(cell: u32, repeat: u32, rate: f64) -> VisitRecord {
             backlog: 0,
         }],
         completions,
+        counters: Vec::new(),
         ledger: vec![],
         host_stalls: vec![],
         warnings: vec![],

@@ -129,6 +129,7 @@ pub fn visit(cell: u32, order: u32, op: &str, requests: u64, block: u64, secs: u
             backlog: 0,
         }],
         completions: Bitmap::default(),
+        counters: Vec::new(),
         ledger: Vec::new(),
         host_stalls: Vec::new(),
         warnings: Vec::new(),

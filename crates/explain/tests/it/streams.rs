@@ -72,6 +72,7 @@ fn visit(repeat: u32, streams: Vec<StreamRecord>) -> VisitRecord {
         resident_after: None,
         streams,
         completions,
+        counters: Vec::new(),
         ledger: vec![],
         host_stalls: vec![],
         warnings: vec![],

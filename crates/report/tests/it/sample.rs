@@ -144,6 +144,7 @@ pub fn visit(cell: u32, order: u32, elapsed_ns: u64, streams: Vec<StreamRecord>)
         resident_after: None,
         streams,
         completions: Bitmap::zeros(0),
+        counters: Vec::new(),
         ledger: vec![],
         host_stalls: vec![],
         warnings: vec![],

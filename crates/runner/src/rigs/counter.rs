@@ -13,20 +13,20 @@ use crate::turn::{Part, Turn};
 pub(crate) const KIND: Kind = Kind {
     name: "count",
     rest: |rest| Ok(rest.to_owned()),
-    find: |_, _, _| Ok(Found::twin(Box::new(Counter), "count:", Bytes::ZERO)),
+    find: |_, _, _| Ok(Found::twin(Box::new(Million), "count:", Bytes::ZERO)),
     own_clock: false,
 };
 
 #[derive(Debug)]
-struct Counter;
+struct Million;
 
-impl Site for Counter {
+impl Site for Million {
     fn enter(self: Box<Self>, _entry: &Entering<'_>) -> Result<Box<dyn Rig>, RunError> {
         Ok(self)
     }
 }
 
-impl Rig for Counter {
+impl Rig for Million {
     fn operations(&self) -> &'static [&'static str] {
         &["number"]
     }
@@ -38,13 +38,13 @@ impl Rig for Counter {
     }
 }
 
-impl Seat for Counter {
+impl Seat for Million {
     fn play(&mut self, turn: &Turn) -> Result<Option<Part>, RunError> {
-        Ok(turn.on_session(&[OpId(0)], self))
+        Ok(turn.on_session("counter", &[OpId(0)], self))
     }
 }
 
-impl SessionWork for Counter {
+impl SessionWork for Million {
     fn now(&mut self) -> Instant {
         MonotonicClock::read()
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use device::{FileIndex, Op};
 use record::{LedgerEntry, VisitRecord, Warning};
 use rustix::fs::FlockOperation;
-use stack::{Action, DeviceCounters, Host, Ledger, Mount, Permit};
+use stack::{Action, DeviceCounters, Host, Ledger, Mount, Permit, Target};
 use suite::model::{
     Access, Backend, CacheStep, Cell, Operation, StartFile, Stream, Suite, WriteThrough,
 };
@@ -214,6 +214,10 @@ impl Site for Paths {
         Some(self)
     }
 
+    fn targets(&self) -> &[Target] {
+        Paths::targets(self)
+    }
+
     fn holds_data(&self) -> bool {
         true
     }
@@ -280,12 +284,7 @@ impl Rig for Files {
     }
 
     fn ledger(&self) -> (Vec<LedgerEntry>, Vec<Warning>) {
-        let found = stack::difference(&self.before, &self.ledger.snapshot());
-        let unknown = found.unknown.iter().map(|(name, why)| {
-            Warning::new("ledger-unknown", format!("counters of {name}: {why}"))
-        });
-        let unknown = unknown.collect();
-        (found.entries, unknown)
+        counted(&self.ledger, &self.before)
     }
 
     fn make_files(&mut self, cell: &Cell, stops: &dyn Fn() -> bool) -> Result<bool, RunError> {
@@ -363,12 +362,7 @@ impl Rig for Files {
     }
 
     fn levels(&self) -> Option<Vec<Level>> {
-        let level = |found: DeviceCounters| {
-            let counters = found.counters.ok()?;
-            let written = Bytes::new(counters.write_sectors.saturating_mul(512));
-            Some(Level { device: found.device, written, in_flight: counters.in_flight })
-        };
-        self.ledger.snapshot().into_iter().map(level).collect()
+        levels(&self.ledger)
     }
 }
 
@@ -609,6 +603,30 @@ impl Files {
             }
         }
     }
+}
+
+/// What the devices counted since then, and what is not known of them.
+pub(crate) fn counted(
+    ledger: &Ledger,
+    before: &[DeviceCounters],
+) -> (Vec<LedgerEntry>, Vec<Warning>) {
+    let found = stack::difference(before, &ledger.snapshot());
+    let unknown = found
+        .unknown
+        .iter()
+        .map(|(name, why)| Warning::new("ledger-unknown", format!("counters of {name}: {why}")));
+    let unknown = unknown.collect();
+    (found.entries, unknown)
+}
+
+/// Of every device; `None` where one is not counted.
+pub(crate) fn levels(ledger: &Ledger) -> Option<Vec<Level>> {
+    let level = |found: DeviceCounters| {
+        let counters = found.counters.ok()?;
+        let written = Bytes::new(counters.write_sectors.saturating_mul(512));
+        Some(Level { device: found.device, written, in_flight: counters.in_flight })
+    };
+    ledger.snapshot().into_iter().map(level).collect()
 }
 
 /// Requests in flight while these streams are played together.

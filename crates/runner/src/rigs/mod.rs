@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 pub(crate) mod counter;
+pub(crate) mod database;
 pub(crate) mod files;
 pub(crate) mod memory;
 pub(crate) mod model;
@@ -14,6 +15,9 @@ pub(crate) static KINDS: &[Kind] = &[
     null::KIND,
     memory::KIND,
     model::KIND,
+    database::POSTGRES,
+    database::MARIADB,
+    database::SQLITE,
     #[cfg(test)]
     counter::KIND,
 ];

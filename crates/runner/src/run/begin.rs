@@ -7,9 +7,9 @@ use std::sync::Arc;
 use engine::verify::Verifier;
 use plan::{Made, Schedule};
 use record::{CellRecord, RunHeader, RunState, Warning};
+use stack::Target;
 use store::{Change, Claim, Store};
 use suite::model::{Cell, Method, Suite};
-use units::Nanos;
 
 use super::below::Below;
 use super::{Outcome, Running, own_seed};
@@ -42,12 +42,12 @@ impl Prepared {
         let own = || Clock::Own(ended.unwrap_or(header.started_unix_ns));
         let clock = turns.map_or_else(own, Clock::Turns);
         // First of all: a store that takes nothing must not cost a file its content.
-        let kept = Kept::of(&mut header, &cells, site.paths(), resumes, store)?;
+        let kept = Kept::of(&mut header, &cells, site.targets(), resumes, store)?;
         let Kept { below, made, visits, done, claim, broken } = kept;
         let sides = header.blocks.clone();
         let own = own_seed(header.seed, sides.as_ref());
         let key = directory::key(&header);
-        let rig = match entered(site, &suite, &played, own, settings.keep, key) {
+        let rig = match entered(site, &suite, &played, own, (settings.keep, key), interrupt) {
             Ok(rig) => rig,
             Err(error) => {
                 drop(claim);
@@ -77,7 +77,7 @@ impl Prepared {
             watcher,
             interrupt,
             visits,
-            waited: Waited { waited: Nanos::ZERO, quiet: None, busy: None },
+            waited: Waited::NONE,
             warned: HashSet::new(),
             in_a_row: 0,
             sides,
@@ -113,14 +113,14 @@ impl Kept {
     fn of(
         header: &mut RunHeader,
         cells: &[CellRecord],
-        paths: Option<&Paths>,
+        targets: &[Target],
         resumes: Option<Resumed>,
         store: &mut Store,
     ) -> Result<Self, RunError> {
         // What lies below is stored as the first visit finds it.
         let prepared = header.stack.take();
         let stored = resumes.as_ref().and_then(|resumed| resumed.stack.clone());
-        let below = Below::new(paths, prepared.clone(), stored);
+        let below = Below::new(targets, prepared.clone(), stored);
         let is_new = resumes.is_none();
         let broken = resumes.as_ref().and_then(|resumed| resumed.broken.clone());
         let (id, made, visits, done) = match resumes {
@@ -207,12 +207,12 @@ fn entered(
     suite: &Suite,
     played: &[Cell],
     seed: u64,
-    keep: bool,
-    key: u64,
+    (keep, key): (bool, u64),
+    interrupt: &Interrupt,
 ) -> Result<Box<dyn Rig>, RunError> {
     let before: Vec<Cell> = played.iter().filter_map(before).collect();
     let cells: Vec<&Cell> = played.iter().chain(&before).collect();
-    site.enter(&Entering { suite, cells: &cells, seed, keep, key })
+    site.enter(&Entering { suite, cells: &cells, seed, keep, key, stops: &|| interrupt.stops() })
 }
 
 /// It has not begun. Why is what to tell, whatever the store says.

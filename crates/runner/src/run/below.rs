@@ -8,7 +8,7 @@ use stack::{Host, Target};
 use store::Change;
 
 use super::Running;
-use crate::prepare::{Paths, below};
+use crate::prepare::below;
 
 /// What is known of it.
 #[derive(Debug, Default)]
@@ -26,11 +26,11 @@ impl Below {
     /// * `prepared`: what was found when the run was prepared.
     /// * `stored`: what the store has of a run that goes on.
     pub(super) fn new(
-        paths: Option<&Paths>,
+        targets: &[Target],
         prepared: Option<StackTree>,
         stored: Option<StackTree>,
     ) -> Self {
-        let targets = paths.map(|paths| paths.targets().to_vec()).unwrap_or_default();
+        let targets = targets.to_vec();
         let is_stored = stored.is_some();
         Self { targets, known: stored.or(prepared), is_stored, at_first: None }
     }

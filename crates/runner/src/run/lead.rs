@@ -183,6 +183,7 @@ mod tests {
             resident_after: None,
             streams: vec![stream],
             completions: Bitmap::default(),
+            counters: Vec::new(),
             ledger: Vec::new(),
             host_stalls: Vec::new(),
             warnings: Vec::new(),

@@ -30,7 +30,7 @@ impl<'a> Running<'a> {
         planned: &PlannedVisit,
     ) -> Result<(Option<VisitRecord>, Next), RunError> {
         let index = planned.cell as usize;
-        let cell = as_planned(&self.played[index], planned);
+        let cell = self.rig.as_played(as_planned(&self.played[index], planned));
         let seed = planned.seed;
         let lost = || Warning::new("twin-lost", "the twin did not come back from its visit");
         let mut doubts = Vec::new();
@@ -159,8 +159,7 @@ impl<'a> Running<'a> {
         let (before, after) = self.rig.cached_shares();
         let (resident_before, resident_after) = (before.map(thousandths), after.map(thousandths));
         // What was waited for is this visit's alone.
-        let none = Waited { waited: Nanos::ZERO, quiet: None, busy: None };
-        let waited = std::mem::replace(&mut self.waited, none);
+        let waited = std::mem::replace(&mut self.waited, Waited::NONE);
         for warning in unknown {
             self.warn(warning);
         }
@@ -192,6 +191,7 @@ impl<'a> Running<'a> {
             streams,
             completions: found.completions,
             ledger,
+            counters: self.rig.counters(),
             host_stalls,
             warnings,
         })

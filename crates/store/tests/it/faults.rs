@@ -26,7 +26,7 @@ fn a_store_that_lacks_its_tables_is_damaged() {
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("CREATE TABLE run (mine); INSERT INTO run VALUES (1)").unwrap();
     other.pragma_update(None, "application_id", 0x504c_494d).unwrap();
-    other.pragma_update(None, "user_version", 18).unwrap();
+    other.pragma_update(None, "user_version", 19).unwrap();
     drop(other);
     let store = Store::open_read_only(&path).unwrap();
     let error = store.list().unwrap_err();

@@ -8,7 +8,7 @@ use store::{Store, StoreError};
 use crate::{sample, scratch, side};
 
 /// The schema of today.
-const KNOWN: i64 = 18;
+const KNOWN: i64 = 19;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -42,7 +42,7 @@ fn before_looks() -> Run {
 /// A schema, its first run, and whether an imported one is the second.
 type Then = (i64, fn() -> Run, bool);
 
-const ALL: [Then; 17] = [
+const ALL: [Then; 18] = [
     (1, || sample::run("r1"), false),
     (2, before_looks, false),
     (3, sample::later, false),
@@ -60,6 +60,7 @@ const ALL: [Then; 17] = [
     (16, sample::with_load, true),
     (17, sample::with_load, true),
     (18, sample::with_load, true),
+    (19, sample::with_counters, true),
 ];
 
 #[test]
@@ -174,10 +175,10 @@ fn what_was_stored_before_there_were_seals_is_sealed_as_found() {
 #[test]
 #[ignore = "writes tests/data; only for a new schema"]
 fn write_the_file_of_this_version() {
-    let path = data("store-v18.db");
+    let path = data("store-v19.db");
     assert!(!path.exists(), "old files are never written again");
     let mut store = Store::open(&path).unwrap();
-    let run = sample::with_load();
+    let run = sample::with_counters();
     let id = store.create_run(&run.header, &run.cells).unwrap();
     run.visits.iter().for_each(|visit| store.add_visit(&id, visit).unwrap());
     store.add_runs(&[sample::imported("r2")]).unwrap();

@@ -1,9 +1,9 @@
 //! A run in which every field says something.
 
 use record::{
-    BackendRecord, Bitmap, Blocks, CellRecord, Gap, Imported, LedgerEntry, Link, Machine, OfStudy,
-    OpRecord, PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState, Series,
-    SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd,
+    BackendRecord, Bitmap, Blocks, CellRecord, Counter, Gap, Imported, LedgerEntry, Link, Machine,
+    OfStudy, OpRecord, PartOf, Purpose, Reported, ReportedLatency, Run, RunHeader, RunState,
+    Series, SeriesRow, SlowRequest, StreamPlan, StreamRecord, TargetKind, TargetRecord, VisitEnd,
     VisitRecord, Warning, WorkerRecord,
 };
 use stats::LatencyHistogram;
@@ -154,6 +154,7 @@ pub fn visit(order: u32) -> VisitRecord {
         resident_after: None,
         streams: vec![stream.clone(), StreamRecord { name: "side".into(), ..stream }],
         completions,
+        counters: Vec::new(),
         ledger: vec![LedgerEntry {
             device: "sda".into(),
             depth: 1,
@@ -201,6 +202,14 @@ pub fn latest() -> Run {
     let mut other = run.header.target.clone();
     other.given = "/ssd/other.dat".into();
     run.header.targets = vec![run.header.target.clone(), other];
+    run
+}
+
+/// With what schema 19 added.
+pub fn with_counters() -> Run {
+    let mut run = with_load();
+    let counter = Counter { name: "log flushes".into(), unit: String::new(), value: 3 };
+    run.visits.iter_mut().for_each(|visit| visit.counters = vec![counter.clone()]);
     run
 }
 

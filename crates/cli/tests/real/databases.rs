@@ -1,0 +1,191 @@
+//! Databases that are made for a run: measured as places are, and nothing of them is left.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+/// A directory that the servers' users can reach, wherever the checkout is.
+struct Open(PathBuf);
+
+impl Open {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("plimsoll-databases-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        Self(path)
+    }
+
+    fn text(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The engines whose programs are installed, with a part of their servers' command lines.
+fn engines() -> Vec<&'static str> {
+    let here = |engine: &&str| {
+        let is = match *engine {
+            "postgres" => Path::new("/usr/lib/postgresql").exists(),
+            "mariadb" => Path::new("/usr/sbin/mariadbd").exists(),
+            _ => true,
+        };
+        if !is {
+            eprintln!("skipped: no {engine}");
+        }
+        is
+    };
+    ["sqlite", "postgres", "mariadb"].into_iter().filter(here).collect()
+}
+
+/// Whether a process has that directory on its command line or as its own.
+fn is_used(directory: &Path) -> bool {
+    let found = Command::new("pgrep").args(["-f", directory.to_str().unwrap()]).output().unwrap();
+    found.status.success()
+}
+
+fn counter(visit: &Value, name: &str) -> Option<u64> {
+    let all = visit["counters"].as_array().unwrap();
+    all.iter().find(|one| one["name"] == name)?["value"].as_u64()
+}
+
+#[test]
+fn each_engine_is_measured_counted_and_removed() {
+    let lab = Lab::new("databases");
+    for engine in engines() {
+        let place = Open::new();
+        let words = format!("run commits --quick --target {engine}:{} --json", place.text());
+        let said = lab.run(&words);
+        assert!(matches!(said.code, Some(0 | 10)), "{said}");
+        assert!(place.entries().is_empty(), "{engine} leaves {:?}", place.entries());
+        let document = said.document();
+        assert_eq!(document["target"]["kind"], "database");
+        let cells = document["cells"].as_array().unwrap();
+        let depths: Vec<_> = cells.iter().map(|cell| cell["queue_depth"].as_u64()).collect();
+        assert_eq!(depths, [Some(1), Some(8), Some(64)]);
+        for cell in cells {
+            let visit = &cell["visits"].as_array().unwrap()[0];
+            let made = visit["ops"][0]["requests"].as_u64().unwrap();
+            assert!(made > 0 && cell["iops"].as_f64().unwrap() > 0.0, "{engine}: {cell}");
+            assert!(counter(visit, "time").unwrap() > 100_000, "at least the measured 100 ms");
+            let workers = visit["workers"].as_array().unwrap().len() as u64;
+            assert_eq!(Some(workers), cell["queue_depth"].as_u64(), "a session is a thread");
+            if engine != "sqlite" {
+                assert!(counter(visit, "rows").unwrap() >= made, "{engine}: {visit}");
+                assert!(counter(visit, "log bytes").unwrap() >= made * 100, "{engine}: {visit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_kill_leaves_is_removed_by_the_next_run_or_with_its_own() {
+    let lab = Lab::new("killed-databases");
+    for (number, engine) in (1..).zip(engines()) {
+        let place = Open::new();
+        let target = format!("{engine}:{}", place.text());
+        for removed_by in ["run", "rm"] {
+            let id = format!("r{}", 3 * number - if removed_by == "run" { 2 } else { 0 });
+            let words = format!("run commits --set time=20s --target {target}");
+            let mut running = lab.start(&words);
+            running.until_it_says(&id);
+            running.until("a server", |_| {
+                let [left] = place.entries().try_into().unwrap_or([PathBuf::new()]);
+                left.join("plimsoll.toml").exists() && left.join("data").exists()
+            });
+            running.kill();
+            let [left] = place.entries().try_into().unwrap();
+            let mine = place.0.join("mine");
+            fs::create_dir(&mine).unwrap();
+            match removed_by {
+                "run" => {
+                    lab.run(&format!("run commits --quick --target {target}"));
+                }
+                _ => {
+                    lab.ok(&format!("rm {id} --yes"));
+                }
+            }
+            assert!(!left.exists(), "{removed_by} leaves {}", left.display());
+            assert!(!is_used(&left), "its server lives");
+            assert_eq!(place.entries(), std::slice::from_ref(&mine), "what is not ours stays");
+            fs::remove_dir(mine).unwrap();
+        }
+    }
+}
+
+#[test]
+fn interrupted_it_leaves_nothing_and_goes_on() {
+    let lab = Lab::new("interrupted-databases");
+    let place = Open::new();
+    let words = format!("run commits --classic --set time=1s --target sqlite:{}", place.text());
+    let mut running = lab.start(&words);
+    running.until("the first visit", |running| {
+        running.err().contains("1 of 3") || {
+            fs::read_dir(&place.0).is_ok_and(|mut all| all.next().is_some())
+        }
+    });
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    running.signal(Signal::INT);
+    running.end().is(130, &["resume r1"]);
+    assert!(place.entries().is_empty(), "{:?}", place.entries());
+    lab.ok("resume r1");
+    assert_eq!(lab.list()[0]["state"], "complete");
+    assert!(place.entries().is_empty(), "{:?}", place.entries());
+}
+
+#[test]
+fn a_database_is_asked_beside_its_place() {
+    let lab = Lab::new("db-commit");
+    fs::create_dir(lab.path("on")).unwrap();
+    let said = lab.run("db commit --on on --minutes 0.1 --json");
+    assert!(matches!(said.code, Some(0 | 10)), "{said}");
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(found["schema"], "plimsoll.database/1");
+    let [figure] = found["figures"].as_array().unwrap().as_slice() else { panic!("{said}") };
+    assert_eq!(figure["sessions"], 1, "SQLite has one writer at a time");
+    assert!(figure["ratio"]["value"].as_f64().unwrap() > 0.0, "{said}");
+    assert!(figure["busy"].as_f64().unwrap() > 0.0, "{said}");
+    let first = found["answer"]["findings"][0]["text"].as_str().unwrap();
+    assert!(first.starts_with("SQLite 3.") && first.contains("commits/s by 1 session"), "{first}");
+    assert_eq!(fs::read_dir(lab.path("on")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_made() {
+    let lab = Lab::new("refused-databases");
+    let place = Open::new();
+    let on = place.text();
+    for (words, code, parts) in [
+        ("db commit --on /not/there".to_owned(), 2, ["/not/there is not there", ""]),
+        (format!("db commit --on {on} --log-on {on}"), 2, ["sqlite keeps its log", ""]),
+        (format!("db commit --on {on} --minutes 0"), 2, ["0.1 to 1440", ""]),
+        (format!("db commit --on {on} --memory 99TiB"), 2, ["memory", "sqlite"]),
+        (format!("run random-read --target sqlite:{on}"), 2, ["does not commit", "`commits`"]),
+        ("run commits --target sqlite:".to_owned(), 2, ["needs a directory", ""]),
+        (format!("run commits --target sqlit:{on}"), 2, ["did you mean `sqlite:`", ""]),
+    ] {
+        lab.run(&words).is(code, &parts);
+        assert!(place.entries().is_empty(), "{words} made {:?}", place.entries());
+    }
+    let said = lab.ok(&format!("run commits --target sqlite:{on} --dry-run"));
+    assert!(said.out.contains("plimsoll-db-NUMBER"), "{said}");
+    assert!(place.entries().is_empty(), "{:?}", place.entries());
+}

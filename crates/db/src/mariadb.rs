@@ -1,0 +1,191 @@
+//! MariaDB with InnoDB tables.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder, Statement};
+use rustix::process::Signal;
+
+use crate::error::with_causes;
+use crate::process::{self, Ending, Launch, User};
+use crate::programs::{self, Packages};
+use crate::row::Row;
+use crate::server::{Base, Commits, ServerCounter};
+use crate::site::{Kit, Site, Started};
+use crate::{DbError, SessionError};
+
+const DATABASE: &str = "plimsoll";
+const TABLE: &str = "create table plimsoll.commits (id bigint not null auto_increment primary key, \
+    session int not null, n bigint not null, pad varchar(100) not null) engine = InnoDB, \
+    character set = latin1";
+const INSERT: &str = "insert into commits (session, n, pad) values (?, ?, ?)";
+
+const ENDING: Ending =
+    &[(Signal::TERM, Duration::from_secs(10)), (Signal::KILL, Duration::from_secs(10))];
+
+/// What is counted, as it is called here and there; of bytes where the name says so.
+const COUNTERS: &[(&str, &str)] = &[
+    ("Handler_commit", "commits"),
+    ("Com_insert", "rows"),
+    ("Innodb_os_log_written", "log bytes"),
+    ("Innodb_log_writes", "log writes"),
+    // Of data and log: it does not count them apart.
+    ("Innodb_data_fsyncs", "file syncs"),
+    ("Innodb_data_reads", "file reads"),
+    ("Innodb_pages_read", "pages read"),
+    ("Innodb_pages_written", "pages written"),
+    ("Innodb_row_lock_waits", "row lock waits"),
+];
+
+/// What is read back: what decides about durability and the device.
+const SETTINGS: &str = "version innodb_page_size innodb_buffer_pool_size \
+    innodb_flush_log_at_trx_commit innodb_flush_method innodb_doublewrite innodb_log_file_size \
+    innodb_log_buffer_size innodb_log_group_home_dir innodb_io_capacity innodb_io_capacity_max \
+    innodb_flush_neighbors innodb_use_native_aio innodb_use_atomic_writes log_bin sync_binlog \
+    autocommit max_connections performance_schema";
+
+/// How the server is started, besides its paths, its memory and its sessions. At the end its pages
+/// need not reach the device: they are removed.
+const OPTIONS: &str = "--skip-networking --skip-name-resolve --skip-log-bin \
+    --performance-schema=OFF --innodb_flush_log_at_trx_commit=1 --innodb_flush_method=O_DIRECT \
+    --innodb_doublewrite=1 --innodb_fast_shutdown=2";
+
+/// How an empty database is made.
+const MAKING: &str = "--auth-root-authentication-method=normal --skip-test-db --skip-name-resolve";
+
+const PLACES: &str =
+    "/usr/bin /usr/sbin /usr/libexec /usr/local/sbin /usr/local/mysql/bin /usr/local/mysql/scripts";
+
+pub(crate) fn kit() -> Result<Kit, DbError> {
+    let packages = Packages { debian: "mariadb-server", rhel: "mariadb-server" };
+    let places = programs::places(PLACES);
+    let server = programs::find(&["mariadbd", "mysqld"], &places, packages)?;
+    let said = programs::version(&server)?;
+    if !said.contains("MariaDB") {
+        return Err(DbError::OtherProgram { path: server, wanted: "MariaDB", said });
+    }
+    let maker = programs::find(&["mariadb-install-db", "mysql_install_db"], &places, packages)?;
+    let version = said.split_once("Ver ").map_or("?", |(_, after)| after.trim_start());
+    let program = format!("MariaDB {}", version.split(['-', ' ']).next().unwrap_or("?"));
+    let user = User::of_package("mysql", &program)?;
+    Ok(Kit { program, server, maker, setpriv: programs::setpriv()?, user })
+}
+
+pub(crate) fn start(site: &Site<'_>, stops: &dyn Fn() -> bool) -> Result<Started, DbError> {
+    let mut arguments: Vec<OsString> = vec!["--no-defaults".into()];
+    arguments.push(option("--datadir=", &site.data));
+    arguments.push("--innodb_log_file_size=96M".into());
+    // The log that the first one makes is the one that the second one finds.
+    arguments.extend(site.log.iter().map(|log| option("--innodb_log_group_home_dir=", log)));
+    let mut launch = Launch {
+        setpriv: &site.kit.setpriv,
+        user: site.kit.user.as_ref(),
+        program: &site.kit.maker,
+        arguments: arguments.clone(),
+        directory: &site.data,
+        log: &site.words,
+        orphaned: "KILL",
+        ending: process::MAKER_ENDING,
+    };
+    launch.arguments.extend(MAKING.split_whitespace().map(Into::into));
+    if !launch.run(stops)? {
+        return Ok(None);
+    }
+    let socket = site.socket.join("s");
+    arguments.push(option("--socket=", &socket));
+    arguments.push(option("--pid-file=", &site.data.join("pid")));
+    arguments.push(format!("--innodb_buffer_pool_size={}", site.memory.get()).into());
+    arguments.push(format!("--max_connections={}", site.sessions + 5).into());
+    arguments.extend(OPTIONS.split_whitespace().map(Into::into));
+    launch.program = &site.kit.server;
+    launch.arguments = arguments;
+    launch.ending = ENDING;
+    let options = |database: Option<&str>| {
+        let builder = OptsBuilder::new().user(Some("root")).db_name(database);
+        Opts::from(builder.socket(Some(socket.to_string_lossy())))
+    };
+    let connected = launch.serve(
+        stops,
+        |process| site.place.serves(process.pid),
+        || Conn::new(options(None)).map_err(|error| with_causes(&error)),
+    )?;
+    let Some((process, mut conn)) = connected else { return Ok(None) };
+    let database = format!("create database {DATABASE}");
+    for statement in
+        [database.as_str(), TABLE, "use plimsoll", "insert into commits values (0, 0, 0, '')"]
+    {
+        conn.query_drop(statement).map_err(DbError::query("make the table"))?;
+    }
+    Ok(Some((process, Box::new(Mariadb { options: options(Some(DATABASE)), conn: conn.into() }))))
+}
+
+fn option(name: &str, path: &std::path::Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push(path);
+    option
+}
+
+struct Mariadb {
+    options: Opts,
+    /// Ours, for questions. A lock: it can be moved to another thread, but not be shared.
+    conn: std::sync::Mutex<Conn>,
+}
+
+impl Mariadb {
+    fn pairs(&mut self, of: &str, names: &[&str]) -> Result<Vec<(String, String)>, mysql::Error> {
+        let conn = self.conn.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let list = names.join("','");
+        let mut found: Vec<(String, String)> =
+            conn.query(format!("show global {of} where variable_name in ('{list}')"))?;
+        found.sort_by_key(|(name, _)| {
+            names.iter().position(|known| known.eq_ignore_ascii_case(name))
+        });
+        Ok(found)
+    }
+}
+
+impl Base for Mariadb {
+    fn session(&self, _session: i32) -> Result<Box<dyn Commits>, DbError> {
+        let connect = || {
+            let mut conn = Conn::new(self.options.clone())?;
+            let insert = conn.prep(INSERT)?;
+            Ok(Box::new(MariadbClient { conn, insert }) as Box<dyn Commits>)
+        };
+        connect().map_err(DbError::query::<mysql::Error>("open a session"))
+    }
+
+    fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
+        let names: Vec<_> = COUNTERS.iter().map(|(theirs, _)| *theirs).collect();
+        let found = self.pairs("status", &names).map_err(DbError::query("read the counters"))?;
+        let counter = |(name, value): &(String, String)| {
+            let (_, name) = COUNTERS.iter().find(|(theirs, _)| theirs == name)?;
+            let unit = if name.ends_with("bytes") { "B" } else { "" };
+            Some(ServerCounter { name, unit, value: value.parse().ok()? })
+        };
+        Ok(found.iter().filter_map(counter).collect())
+    }
+
+    fn settings(&mut self) -> Result<Vec<(String, String)>, DbError> {
+        let names: Vec<_> = SETTINGS.split_whitespace().collect();
+        self.pairs("variables", &names).map_err(DbError::query("read the settings"))
+    }
+}
+
+struct MariadbClient {
+    conn: Conn,
+    insert: Statement,
+}
+
+impl Commits for MariadbClient {
+    fn commit(&mut self, row: &Row) -> Result<(), SessionError> {
+        let values = (row.session, row.n, row.pad.as_str());
+        self.conn.exec_drop(&self.insert, values).map_err(|error| SessionError {
+            number: match &error {
+                mysql::Error::MySqlError(error) => i32::from(error.code),
+                _ => -1,
+            },
+            text: with_causes(&error),
+        })
+    }
+}

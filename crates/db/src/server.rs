@@ -1,0 +1,137 @@
+//! A running server and its sessions, of whichever engine.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::place::Place;
+use crate::process::{Spawned, last_words, processor_us};
+use crate::row::{ROW_BYTES, Row};
+use crate::{DbError, SessionError};
+
+/// A count that never falls, from the start of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerCounter {
+    /// In words: `log bytes`, `log syncs`.
+    pub name: &'static str,
+    /// `B`, `us`; empty for a plain number.
+    pub unit: &'static str,
+    /// Since the server was started.
+    pub value: u64,
+}
+
+/// An engine behind its client library.
+pub(crate) trait Base: Send + Sync {
+    fn session(&self, session: i32) -> Result<Box<dyn Commits>, DbError>;
+    fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError>;
+    fn settings(&mut self) -> Result<Vec<(String, String)>, DbError>;
+}
+
+/// One connection that commits.
+pub(crate) trait Commits: Send {
+    fn commit(&mut self, row: &Row) -> Result<(), SessionError>;
+
+    fn settle(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+}
+
+/// A throwaway server. Dropping it ends it and removes its directory, as [`Server::stop`] does.
+pub struct Server {
+    // In the order in which they are to be dropped: connection, process, directory.
+    base: Box<dyn Base>,
+    process: Option<Spawned>,
+    place: Place,
+    settings: Vec<(String, String)>,
+    sessions: AtomicI32,
+    key: u64,
+}
+
+impl Server {
+    pub(crate) fn new(
+        key: u64,
+        base: Box<dyn Base>,
+        settings: Vec<(String, String)>,
+        process: Option<Spawned>,
+        place: Place,
+    ) -> Self {
+        Self { base, process, place, settings, sessions: AtomicI32::new(0), key }
+    }
+
+    /// Opens a session. They are numbered from 1.
+    pub fn session(&self) -> Result<DbSession, DbError> {
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(DbSession { inner: self.base.session(number)?, row: Row::new(self.key, number) })
+    }
+
+    /// What the server has counted. What a PostgreSQL session did in its last second may be missing,
+    /// unless it has ended or [`DbSession::settle`] was called.
+    pub fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
+        let mut counters = self.base.counters()?;
+        if let Some(process) = &self.process {
+            let value = processor_us(process.pid);
+            counters.push(ServerCounter { name: "server processor time", unit: "us", value });
+        }
+        Ok(counters)
+    }
+
+    /// What it uses, as it says itself: names and values.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
+    /// Whether its process runs.
+    pub fn is_alive(&mut self) -> bool {
+        self.process.as_ref().is_none_or(Spawned::is_alive)
+    }
+
+    /// The last lines of its log.
+    pub fn last_words(&self) -> String {
+        self.process
+            .as_ref()
+            .map_or(String::new(), |_| last_words(&self.place.path().join("server.log")))
+    }
+
+    /// The directory that is its own.
+    pub fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Number of its process; none for SQLite.
+    pub fn pid(&self) -> Option<i32> {
+        self.process.as_ref().map(|process| process.pid.as_raw_nonzero().get())
+    }
+
+    /// Ends the server, with force if it takes too long, and removes its directory.
+    pub fn stop(self) -> Result<(), DbError> {
+        let Self { base, process, place, .. } = self;
+        drop(base);
+        if let Some(mut process) = process
+            && !process.end()
+        {
+            return Err(DbError::NotEnded(process.pid.as_raw_nonzero().get()));
+        }
+        place.remove()
+    }
+}
+
+/// A connection that commits rows of its own.
+pub struct DbSession {
+    inner: Box<dyn Commits>,
+    row: Row,
+}
+
+impl DbSession {
+    /// Inserts one row and commits it durably.
+    ///
+    /// * Returns the bytes of the row's own data, the same for every engine.
+    pub fn commit(&mut self) -> Result<u32, SessionError> {
+        self.row.advance();
+        self.inner.commit(&self.row).map(|()| ROW_BYTES)
+    }
+
+    /// Has the server count what this session did until now; for use after what is measured. Does
+    /// something with PostgreSQL only, whose sessions report once a second.
+    pub fn settle(&mut self) -> Result<(), SessionError> {
+        self.inner.settle()
+    }
+}

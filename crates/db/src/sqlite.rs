@@ -1,0 +1,162 @@
+//! SQLite: no server, a file and connections in this process.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use rusqlite::Connection;
+use units::Bytes;
+
+use crate::row::Row;
+use crate::server::{Base, Commits, ServerCounter};
+use crate::{DbError, SessionError};
+
+const TABLE: &str = "create table commits (id integer primary key, session integer not null, \
+    n integer not null, pad text not null)";
+const INSERT: &str = "insert into commits (session, n, pad) values (?1, ?2, ?3)";
+const SETTINGS: &str = "journal_mode synchronous page_size cache_size wal_autocheckpoint mmap_size \
+    locking_mode fullfsync";
+
+pub(crate) fn program() -> String {
+    format!("SQLite {}", rusqlite::version())
+}
+
+pub(crate) fn make(data: &Path, memory: Bytes) -> Result<Sqlite, DbError> {
+    let path = data.join("commits.db");
+    let database = open(&path, memory).map_err(DbError::query("make the database"))?;
+    database.execute_batch(TABLE).map_err(DbError::query("make the table"))?;
+    database.execute(INSERT, (0, 0, "")).map_err(DbError::query("insert a row"))?;
+    Ok(Sqlite { path, memory, database: Mutex::new(database), turns: Arc::default() })
+}
+
+fn open(path: &Path, memory: Bytes) -> rusqlite::Result<Connection> {
+    let database = Connection::open(path)?;
+    database.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    // In WAL mode NORMAL does not flush at a commit.
+    database.pragma_update(None, "synchronous", "full")?;
+    // Negative: kibibytes, not pages.
+    database.pragma_update(None, "cache_size", -((memory.get() / 1024) as i64))?;
+    Ok(database)
+}
+
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    memory: Bytes,
+    database: Mutex<Connection>,
+    turns: Arc<Turns>,
+}
+
+impl Base for Sqlite {
+    fn session(&self, _session: i32) -> Result<Box<dyn Commits>, DbError> {
+        let database = open(&self.path, self.memory).map_err(DbError::query("open a session"))?;
+        Ok(Box::new(SqliteClient { database, turns: Arc::clone(&self.turns) }))
+    }
+
+    /// It counts nothing that lasts, and its processor time is ours.
+    fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
+        Ok(Vec::new())
+    }
+
+    fn settings(&mut self) -> Result<Vec<(String, String)>, DbError> {
+        let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut found = vec![("version".to_owned(), rusqlite::version().to_owned())];
+        for name in SETTINGS.split_whitespace() {
+            let value = database.pragma_query_value(None, name, |row| row.get(0));
+            let value: rusqlite::types::Value =
+                value.map_err(DbError::query("read the settings"))?;
+            found.push((name.to_owned(), shown(name, value)));
+        }
+        Ok(found)
+    }
+}
+
+fn shown(name: &str, value: rusqlite::types::Value) -> String {
+    use rusqlite::types::Value;
+    match (name, value) {
+        ("synchronous", Value::Integer(level)) => {
+            let names = ["off", "normal", "full", "extra"];
+            names.get(level as usize).map_or(level.to_string(), |name| (*name).to_owned())
+        }
+        (_, Value::Integer(number)) => number.to_string(),
+        (_, Value::Text(text)) => text,
+        (_, other) => format!("{other:?}"),
+    }
+}
+
+struct SqliteClient {
+    database: Connection,
+    turns: Arc<Turns>,
+}
+
+impl Commits for SqliteClient {
+    fn commit(&mut self, row: &Row) -> Result<(), SessionError> {
+        let _turn = self.turns.wait();
+        let run = || {
+            let values = (row.session, row.n, row.pad.as_str());
+            self.database.prepare_cached("begin immediate")?.execute(())?;
+            let inserted = self.database.prepare_cached(INSERT)?.execute(values);
+            let done = inserted.and_then(|_| self.database.prepare_cached("commit")?.execute(()));
+            if done.is_err() && !self.database.is_autocommit() {
+                // What is said is why it failed; that it is given up as well tells nobody anything.
+                let _ = self.database.execute_batch("rollback");
+            }
+            done.map(drop)
+        };
+        run().map_err(|error: rusqlite::Error| SessionError {
+            number: error.sqlite_error().map_or(-1, |error| error.extended_code),
+            text: error.to_string(),
+        })
+    }
+}
+
+/// One at a time, first come, first served. SQLite's own waiting sleeps longer and longer, and whoever
+/// comes in time goes first.
+#[derive(Default)]
+struct Turns {
+    line: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Whose turn it is, by number, and the number of the next who comes.
+    serving: u64,
+    next: u64,
+    waiting: VecDeque<Thread>,
+}
+
+struct Served<'a>(&'a Turns);
+
+impl Turns {
+    fn line(&self) -> MutexGuard<'_, Queue> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self) -> Served<'_> {
+        let mut line = self.line();
+        let own = line.next;
+        line.next += 1;
+        if line.serving != own {
+            line.waiting.push_back(std::thread::current());
+        }
+        while line.serving != own {
+            drop(line);
+            // May return without reason.
+            std::thread::park();
+            line = self.line();
+        }
+        Served(self)
+    }
+}
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        let mut line = self.0.line();
+        line.serving += 1;
+        let next = line.waiting.pop_front();
+        drop(line);
+        if let Some(next) = next {
+            next.unpark();
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! `postgres:DIRECTORY`, `mariadb:DIRECTORY`, `sqlite:DIRECTORY`: a database that is made in a
+//! directory for the run, and removed with it. It plays commits: a session inserts a row and waits until
+//! that is durable. `,log=DIRECTORY` has the log elsewhere, `,memory=SIZE` sets its cache.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant as WallInstant;
+
+use db::{DbSession, Engine, Plan, Ready, Server};
+use device::Op;
+use meter::{Done, OpId, SessionWork};
+use record::{Counter, LedgerEntry, RunHeader, TargetKind, TargetRecord, Warning};
+use stack::{DeviceCounters, Host, Ledger, Target};
+use suite::model::{Cell, Suite};
+use units::{Bytes, Instant};
+use uring::MonotonicClock;
+
+use crate::find::Found;
+use crate::quiet::Level;
+use crate::rig::{Entering, Kind, Rig, Seat, Site, Stage};
+use crate::rigs::files::{counted, levels};
+use crate::turn::{Part, Turn};
+use crate::{Order, RunError, directory};
+
+pub(crate) const POSTGRES: Kind = Kind {
+    name: "postgres",
+    rest: |rest| stored(Engine::Postgres, rest),
+    find: |rest, order, source| find(Engine::Postgres, rest, order, source),
+    own_clock: false,
+};
+
+pub(crate) const MARIADB: Kind = Kind {
+    name: "mariadb",
+    rest: |rest| stored(Engine::Mariadb, rest),
+    find: |rest, order, source| find(Engine::Mariadb, rest, order, source),
+    own_clock: false,
+};
+
+pub(crate) const SQLITE: Kind = Kind {
+    name: "sqlite",
+    rest: |rest| stored(Engine::Sqlite, rest),
+    find: |rest, order, source| find(Engine::Sqlite, rest, order, source),
+    own_clock: false,
+};
+
+/// What each engine comes with.
+const MEMORY: Bytes = Bytes::mib(128);
+
+/// A database as it is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NamedDatabase {
+    engine: Engine,
+    on: PathBuf,
+    log_on: Option<PathBuf>,
+    memory: Bytes,
+}
+
+impl NamedDatabase {
+    /// From what is behind the colon.
+    fn parse(engine: Engine, rest: &str) -> Result<Self, String> {
+        let (mut on, mut log_on, mut memory) = (rest, None, MEMORY);
+        // From the end: a directory's name may have commas.
+        while let Some((before, option)) = on.rsplit_once(',') {
+            match option.split_once('=') {
+                Some(("log", path)) if !path.is_empty() => log_on = Some(PathBuf::from(path)),
+                Some(("memory", size)) => memory = size.parse().map_err(|e| format!("{e}"))?,
+                _ => break,
+            }
+            on = before;
+        }
+        if on.is_empty() {
+            return Err(format!("`{}:` needs a directory after the colon", engine.name()));
+        }
+        Ok(Self { engine, on: on.into(), log_on, memory })
+    }
+
+    fn text(&self) -> String {
+        let log = self.log_on.as_ref().map(|log| format!(",log={}", log.display()));
+        let memory = (self.memory != MEMORY).then(|| format!(",memory={}", self.memory.exact()));
+        let (log, memory) = (log.unwrap_or_default(), memory.unwrap_or_default());
+        format!("{}{log}{memory}", self.on.display())
+    }
+
+    /// With paths that say the same wherever they are read.
+    fn resolved(&self) -> Self {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let log_on = self.log_on.as_deref().map(real);
+        Self { on: real(&self.on), log_on, ..self.clone() }
+    }
+
+    fn places(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.on).chain(&self.log_on)
+    }
+}
+
+fn stored(engine: Engine, rest: &str) -> Result<String, String> {
+    NamedDatabase::parse(engine, rest).map(|named| named.text())
+}
+
+/// A run's directories that it did not remove, since it was killed.
+pub(crate) fn left_behind(header: &RunHeader) -> Vec<db::LeftDatabase> {
+    let Some((name, rest)) = header.target.resolved.split_once(':') else { return Vec::new() };
+    let named = Engine::parse(name).and_then(|engine| NamedDatabase::parse(engine, rest).ok());
+    let key = directory::key(header);
+    let all = named.iter().flat_map(NamedDatabase::places).flat_map(|place| db::left_behind(place));
+    all.filter(|left| left.key == key).collect()
+}
+
+fn find(
+    engine: Engine,
+    rest: &str,
+    _: &Order,
+    source: &mut suite::SuiteSource,
+) -> Result<Found, RunError> {
+    let parsed = NamedDatabase::parse(engine, rest);
+    let named = parsed.map_err(|why| RunError::TargetName { text: rest.to_owned(), why })?;
+    let suite = crate::find::checked(source, None)?;
+    plays_it(&suite, engine)?;
+    let NamedDatabase { on, log_on, memory, .. } = named.clone();
+    // The run's number is not known yet: what is looked at is the same for all.
+    let ready = db::look(&Plan { engine, on, log_on, memory, key: 0 })?;
+    let host = Host::this();
+    let targets = named.places().map(|place| Ok(stack::inspect(&host, place)?));
+    let targets: Vec<Target> = targets.collect::<Result<_, RunError>>()?;
+    let stale = named.places().flat_map(|place| db::left_behind(place)).collect();
+    let record = record(&named, &targets, &ready);
+    let site = Box::new(Database { named, ready, targets, stale });
+    Ok(Found {
+        site,
+        record,
+        records: Vec::new(),
+        capacity: None,
+        unit: None,
+        as_it_is: false,
+        asked: None,
+        shorter: None,
+    })
+}
+
+fn record(named: &NamedDatabase, targets: &[Target], ready: &Ready) -> TargetRecord {
+    let name = named.engine.name();
+    let first = targets.first().and_then(|target| target.mount.as_ref());
+    let devices = targets.iter().flat_map(|target| &target.devices);
+    let mut names: Vec<String> = Vec::new();
+    for device in devices.filter(|device| device.name.len() < 256) {
+        if !names.contains(&device.name) {
+            names.push(device.name.clone());
+        }
+    }
+    let mut remarks = vec![format!("{}, made for this run", ready.program)];
+    if targets.iter().all(|target| target.devices.is_empty()) {
+        remarks.push("no block device is known below: what ends the rate is not seen".to_owned());
+    }
+    TargetRecord {
+        given: format!("{name}:{}", named.text()),
+        resolved: format!("{name}:{}", named.resolved().text()),
+        kind: TargetKind::Database,
+        size_bytes: 0,
+        files: 0,
+        file_system: first.map(|mount| mount.file_system.clone()),
+        mount: first.map(ToString::to_string),
+        devices: names,
+        direct_alignment: None,
+        link: None,
+        cache_bytes: None,
+        model: None,
+        remarks,
+    }
+}
+
+/// Commits are all that a database is asked for so far.
+fn plays_it(suite: &Suite, engine: Engine) -> Result<(), RunError> {
+    let mut streams = suite.cells().flat_map(Cell::all_streams);
+    match streams.find(|stream| !stream.commits()) {
+        None => Ok(()),
+        Some(stream) => Err(RunError::NotOfDatabases {
+            suite: suite.name.clone(),
+            stream: stream.name.clone(),
+            engine: engine.name(),
+        }),
+    }
+}
+
+#[derive(Debug)]
+struct Database {
+    named: NamedDatabase,
+    ready: Ready,
+    targets: Vec<Target>,
+    /// What killed runs left there.
+    stale: Vec<db::LeftDatabase>,
+}
+
+impl Site for Database {
+    fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    fn describe(&self) -> Option<Vec<String>> {
+        let stale = self
+            .stale
+            .iter()
+            .map(|left| format!("Removes {}, which a killed run left.", left.path.display()));
+        // Its number is drawn with the run.
+        let says =
+            self.ready.says.iter().map(|said| said.replace(&format!("{:016x}", 0), "NUMBER"));
+        Some(says.chain(stale).collect())
+    }
+
+    fn enter(self: Box<Self>, entry: &Entering<'_>) -> Result<Box<dyn Rig>, RunError> {
+        // Nothing depends on it, and whoever removes that run is told.
+        self.stale.iter().for_each(|left| drop(db::remove(left)));
+        let NamedDatabase { engine, on, log_on, memory } = self.named.clone();
+        let ready = db::look(&Plan { engine, on, log_on, memory, key: entry.key })?;
+        let sessions = entry.cells.iter().map(|cell| {
+            cell.streams.iter().map(|stream| stream.threads * stream.queue_depth).sum()
+        });
+        let sessions: u32 = sessions.max().unwrap_or(1);
+        let devices: Vec<_> =
+            self.targets.iter().flat_map(|target| target.devices.clone()).collect();
+        let ledger = Ledger::new(&Host::this(), &devices);
+        let server = ready.start(sessions, entry.stops)?;
+        let Some(server) = server else { return Err(RunError::Stopped) };
+        let before = ledger.snapshot();
+        let name = self.named.engine.name();
+        Ok(Box::new(RunningDatabase { name, server: Some(server), ledger, before, counted: None }))
+    }
+}
+
+struct RunningDatabase {
+    name: &'static str,
+    /// Until it is left.
+    server: Option<Server>,
+    ledger: Ledger,
+    before: Vec<DeviceCounters>,
+    /// What the server had counted before the visit, and when.
+    counted: Option<(WallInstant, Vec<db::ServerCounter>)>,
+}
+
+impl Rig for RunningDatabase {
+    fn operations(&self) -> &'static [&'static str] {
+        // Bound to the number that sessions play.
+        const { &[Op::Commit.name()] }
+    }
+
+    /// A session is a thread with a connection of its own.
+    fn as_played(&self, mut cell: Cell) -> Cell {
+        for stream in &mut cell.streams {
+            (stream.threads, stream.queue_depth) = (stream.threads * stream.queue_depth, 1);
+        }
+        cell
+    }
+
+    fn stage(&mut self, cell: &Cell, _seed: u64) -> Result<Option<Stage>, RunError> {
+        let name = self.name;
+        let Some(server) = &mut self.server else { return Ok(None) };
+        if !server.is_alive() {
+            return Err(RunError::DatabaseEnded { name, words: server.last_words() });
+        }
+        let sessions: u32 = cell.streams.iter().map(|stream| stream.threads).sum();
+        let seat = |_| {
+            let session = server.session()?;
+            Ok(Box::new(Client { name, session }) as Box<dyn Seat>)
+        };
+        let seats = (0..sessions).map(seat).collect::<Result<_, RunError>>()?;
+        Ok(Some(Stage::Each(seats)))
+    }
+
+    fn is_twin(&self) -> bool {
+        false
+    }
+
+    fn mark_before(&mut self) {
+        let found = self.server.as_mut().and_then(|server| server.counters().ok());
+        self.counted = found.map(|found| (WallInstant::now(), found));
+        self.before = self.ledger.snapshot();
+    }
+
+    fn ledger(&self) -> (Vec<LedgerEntry>, Vec<Warning>) {
+        counted(&self.ledger, &self.before)
+    }
+
+    fn counters(&mut self) -> Vec<Counter> {
+        let Some((begin, before)) = self.counted.take() else { return Vec::new() };
+        let after = self.server.as_mut().and_then(|server| server.counters().ok());
+        let Some(after) = after else { return Vec::new() };
+        let took = u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let grown = after.iter().filter_map(|now| {
+            let then = before.iter().find(|then| then.name == now.name)?;
+            Some(counter(now.name, now.unit, now.value.saturating_sub(then.value)))
+        });
+        std::iter::once(counter(explain::database::TIME, "us", took)).chain(grown).collect()
+    }
+
+    fn leave(&mut self) -> Vec<Warning> {
+        let left = self.server.take().map_or(Ok(()), Server::stop);
+        left.err().map(|e| Warning::new("left-behind", e.to_string())).into_iter().collect()
+    }
+
+    fn levels(&self) -> Option<Vec<Level>> {
+        levels(&self.ledger)
+    }
+}
+
+fn counter(name: &str, unit: &str, value: u64) -> Counter {
+    Counter { name: name.to_owned(), unit: unit.to_owned(), value }
+}
+
+impl std::fmt::Debug for RunningDatabase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunningDatabase").finish_non_exhaustive()
+    }
+}
+
+/// A session of the database.
+struct Client {
+    name: &'static str,
+    session: DbSession,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+impl Seat for Client {
+    fn play(&mut self, turn: &Turn) -> Result<Option<Part>, RunError> {
+        let part = turn.on_session(self.name, &[OpId(0)], self);
+        // What it lacks then is in counters, not in what was measured.
+        let _ = self.session.settle();
+        Ok(part)
+    }
+}
+
+impl SessionWork for Client {
+    fn now(&mut self) -> Instant {
+        MonotonicClock::read()
+    }
+
+    fn wait_until(&mut self, until: Instant) {
+        std::thread::sleep(until.since(MonotonicClock::read()).as_std());
+    }
+
+    fn next(&mut self) -> OpId {
+        OpId(0)
+    }
+
+    fn play(&mut self, _op: OpId) -> Done {
+        match self.session.commit() {
+            Ok(bytes) => Done::Whole { bytes },
+            Err(error) => Done::Failed { error: error.number, text: error.text },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_stand_behind_a_directory_that_may_have_commas() {
+        let read = |rest| NamedDatabase::parse(Engine::Postgres, rest).unwrap();
+        assert_eq!(read("/a,b").on, PathBuf::from("/a,b"));
+        let full = read("/a,b,log=/nvme,memory=1GiB");
+        assert_eq!((full.on.to_str(), full.memory), (Some("/a,b"), Bytes::gib(1)));
+        assert_eq!(full.log_on, Some(PathBuf::from("/nvme")));
+        assert_eq!(full.text(), "/a,b,log=/nvme,memory=1GiB");
+        assert_eq!(read("/a,memory=128MiB").text(), "/a", "what it has anyway is not told");
+        for bad in ["", ",log=/x", "/a,memory=much"] {
+            assert!(NamedDatabase::parse(Engine::Sqlite, bad).is_err(), "{bad}");
+        }
+    }
+}
