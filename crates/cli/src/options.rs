@@ -148,6 +148,13 @@ pub struct PlaceOptions {
     /// Size of the file on each place
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
+    #[command(flatten)]
+    pub ask: AskOptions,
+}
+
+/// How a command that answers a question is played and printed.
+#[derive(Clone, Debug, Args)]
+pub struct AskOptions {
     /// Where all randomness comes from; drawn and stored if not given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

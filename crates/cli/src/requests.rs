@@ -6,7 +6,7 @@ use device::model::Law;
 use device::{Device, Model, ModelSpec, Recording};
 use engine::{Drive, Limits, Shared, Visit};
 use stats::random::derive_seed;
-use suite::model::{Cell, Operation, Phase, StartFile, Stream, Suite, WriteThrough};
+use suite::model::{Cell, Operation, Phase, StartFile, Stream, Suite, Work, WriteThrough};
 use units::Nanos;
 
 use crate::commands::suites::coordinates;
@@ -76,7 +76,7 @@ fn listable(cell: &Cell) -> Result<&Stream, Failure> {
         return Err(refused("time ends it, and how many there are depends on the target", hint));
     }
     let mut ops = stream.mix.classes.iter().map(|class| class.op);
-    if stream.directory.is_some()
+    if stream.work != Work::Blocks
         || stream.copy_to.is_some()
         || ops.any(|op| op.is_pair() || op == Operation::Commit)
         || stream.start_file != StartFile::Keep

@@ -78,6 +78,8 @@ pub struct Plan {
     pub log_on: Option<PathBuf>,
     /// The page cache: `shared_buffers`, `innodb_buffer_pool_size`, `cache_size`.
     pub memory: Bytes,
+    /// What will be loaded into it; room is wanted for it and for what it grows by.
+    pub data: Bytes,
     /// The run's own number: it names the directory and is in its mark.
     pub key: u64,
 }
@@ -137,7 +139,7 @@ pub fn look(plan: &Plan) -> Result<Ready, DbError> {
     if let Some(path) = paths.iter().find(|path| path.symlink_metadata().is_ok()) {
         return Err(DbError::Exists(path.clone()));
     }
-    let (needs, log_needs) = check_room(plan.engine, &on, log_on.as_deref())?;
+    let (needs, log_needs) = check_room(plan, &on, log_on.as_deref())?;
     let program = kit.as_ref().map_or_else(sqlite::program, |kit| kit.program.clone());
     let mut ready = Ready {
         program,
@@ -171,8 +173,10 @@ fn check_memory(plan: &Plan) -> Result<(), DbError> {
 }
 
 /// What is needed at each place; an error if it is not there.
-fn check_room(engine: Engine, on: &Path, log_on: Option<&Path>) -> Result<(Bytes, Bytes), DbError> {
-    let (data, log) = engine.needs();
+fn check_room(plan: &Plan, on: &Path, log_on: Option<&Path>) -> Result<(Bytes, Bytes), DbError> {
+    let (data, log) = plan.engine.needs();
+    // SQLite's log holds a table while it is loaded.
+    let data = Bytes::new(data.get().saturating_add(plan.data.get().saturating_mul(2)));
     let both = Bytes::new(data.get() + log.get());
     let device = |path: &Path| path.metadata().map(|about| about.dev()).ok();
     let enough = |path: &Path, needs: Bytes| {

@@ -7,6 +7,7 @@
 //! outlive the program: the kernel ends it. What a killed program leaves is the directory, which
 //! [`left_behind`] finds by its mark and [`remove`] removes.
 
+mod clients;
 mod engine;
 mod error;
 mod mariadb;
@@ -18,7 +19,9 @@ mod row;
 mod server;
 mod site;
 mod sqlite;
+mod turns;
 
+pub use clients::{LoadClient, Violation};
 pub use engine::{Engine, Plan, Ready, look};
 pub use error::{DbError, SessionError};
 pub use place::{LeftDatabase, left_behind, remove};

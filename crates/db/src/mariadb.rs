@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Statement};
 use rustix::process::Signal;
 
+use crate::clients::{LoadClient, MariadbLoad};
 use crate::error::with_causes;
 use crate::process::{self, Ending, Launch, User};
 use crate::programs::{self, Packages};
@@ -146,6 +148,13 @@ impl Mariadb {
 }
 
 impl Base for Mariadb {
+    fn client(&self) -> Result<Box<dyn LoadClient>, DbError> {
+        let options = OptsBuilder::from_opts(self.options.clone())
+            .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
+        let conn = Conn::new(options).map_err(DbError::query("open a session"))?;
+        Ok(Box::new(MariadbLoad::new(conn)))
+    }
+
     fn session(&self, _session: i32) -> Result<Box<dyn Commits>, DbError> {
         let connect = || {
             let mut conn = Conn::new(self.options.clone())?;

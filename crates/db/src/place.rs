@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
+use units::Bytes;
 
 use crate::DbError;
 use crate::process::{Stat, User, is_served};
@@ -92,7 +93,23 @@ struct Held {
     mark: File,
 }
 
+/// What all below a directory takes; what cannot be looked at takes nothing.
+fn size(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| {
+        // Links are not followed.
+        let about = entry.metadata().ok()?;
+        Some(if about.is_dir() { size(&entry.path()) } else { about.blocks() * 512 })
+    });
+    sizes.sum()
+}
+
 impl Place {
+    /// What its files take.
+    pub fn size(&self) -> Bytes {
+        Bytes::new(self.made.iter().map(|(path, _)| size(path)).sum())
+    }
+
     /// Makes the directories; none of them may be there. `user` may pass them.
     pub fn make(
         engine: &str,

@@ -9,6 +9,7 @@ use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Statement};
 use rustix::process::Signal;
 
+use crate::clients::{LoadClient, PostgresLoad};
 use crate::error::with_causes;
 use crate::process::{self, Ending, Launch, User};
 use crate::programs::{self, Packages};
@@ -196,6 +197,11 @@ impl Postgres {
 }
 
 impl Base for Postgres {
+    fn client(&self) -> Result<Box<dyn LoadClient>, DbError> {
+        let client = self.config.connect(NoTls).map_err(DbError::query("open a session"))?;
+        Ok(Box::new(PostgresLoad::new(client)))
+    }
+
     fn session(&self, _session: i32) -> Result<Box<dyn Commits>, DbError> {
         let connect = || {
             let mut client = self.config.connect(NoTls)?;

@@ -3,6 +3,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use tpcc::Workload;
+use units::Bytes;
+
+use crate::clients::{self, LoadClient, Violation};
 use crate::place::Place;
 use crate::process::{Spawned, last_words, processor_us};
 use crate::row::{ROW_BYTES, Row};
@@ -22,6 +26,7 @@ pub struct ServerCounter {
 /// An engine behind its client library.
 pub(crate) trait Base: Send + Sync {
     fn session(&self, session: i32) -> Result<Box<dyn Commits>, DbError>;
+    fn client(&self) -> Result<Box<dyn LoadClient>, DbError>;
     fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError>;
     fn settings(&mut self) -> Result<Vec<(String, String)>, DbError>;
 }
@@ -61,6 +66,34 @@ impl Server {
     pub fn session(&self) -> Result<DbSession, DbError> {
         let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(DbSession { inner: self.base.session(number)?, row: Row::new(self.key, number) })
+    }
+
+    /// Opens a connection for transactions.
+    pub fn client(&self) -> Result<Box<dyn LoadClient>, DbError> {
+        self.base.client()
+    }
+
+    /// Makes the tables of a load, fills them and has it all written; false if it was stopped.
+    ///
+    /// * `tell`: is given the rows that are in and those that there will be; false stops.
+    pub fn load(
+        &self,
+        workload: &dyn Workload,
+        tell: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<bool, DbError> {
+        let done = clients::load(self.client()?.as_mut(), workload, tell)?;
+        self.place.sync()?;
+        Ok(done)
+    }
+
+    /// The consistency conditions that do not hold; no transaction may be open.
+    pub fn violations(&self, workload: &dyn Workload) -> Result<Vec<Violation>, DbError> {
+        clients::violations(self.client()?.as_mut(), workload)
+    }
+
+    /// What its files take, log included.
+    pub fn size(&self) -> Bytes {
+        self.place.size()
     }
 
     /// What the server has counted. What a PostgreSQL session did in its last second may be missing,

@@ -1,15 +1,15 @@
 //! SQLite: no server, a file and connections in this process.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::Thread;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use units::Bytes;
 
+use crate::clients::{LoadClient, SqliteLoad};
 use crate::row::Row;
 use crate::server::{Base, Commits, ServerCounter};
+use crate::turns::Turns;
 use crate::{DbError, SessionError};
 
 const TABLE: &str = "create table commits (id integer primary key, session integer not null, \
@@ -48,6 +48,11 @@ pub(crate) struct Sqlite {
 }
 
 impl Base for Sqlite {
+    fn client(&self) -> Result<Box<dyn LoadClient>, DbError> {
+        let database = open(&self.path, self.memory).map_err(DbError::query("open a session"))?;
+        Ok(Box::new(SqliteLoad::new(database, Arc::clone(&self.turns))))
+    }
+
     fn session(&self, _session: i32) -> Result<Box<dyn Commits>, DbError> {
         let database = open(&self.path, self.memory).map_err(DbError::query("open a session"))?;
         Ok(Box::new(SqliteClient { database, turns: Arc::clone(&self.turns) }))
@@ -107,56 +112,5 @@ impl Commits for SqliteClient {
             number: error.sqlite_error().map_or(-1, |error| error.extended_code),
             text: error.to_string(),
         })
-    }
-}
-
-/// One at a time, first come, first served. SQLite's own waiting sleeps longer and longer, and whoever
-/// comes in time goes first.
-#[derive(Default)]
-struct Turns {
-    line: Mutex<Queue>,
-}
-
-#[derive(Default)]
-struct Queue {
-    /// Whose turn it is, by number, and the number of the next who comes.
-    serving: u64,
-    next: u64,
-    waiting: VecDeque<Thread>,
-}
-
-struct Served<'a>(&'a Turns);
-
-impl Turns {
-    fn line(&self) -> MutexGuard<'_, Queue> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait(&self) -> Served<'_> {
-        let mut line = self.line();
-        let own = line.next;
-        line.next += 1;
-        if line.serving != own {
-            line.waiting.push_back(std::thread::current());
-        }
-        while line.serving != own {
-            drop(line);
-            // May return without reason.
-            std::thread::park();
-            line = self.line();
-        }
-        Served(self)
-    }
-}
-
-impl Drop for Served<'_> {
-    fn drop(&mut self) {
-        let mut line = self.0.line();
-        line.serving += 1;
-        let next = line.waiting.pop_front();
-        drop(line);
-        if let Some(next) = next {
-            next.unpark();
-        }
     }
 }

@@ -23,7 +23,14 @@ fn directory() -> tempfile::TempDir {
 }
 
 fn plan(engine: Engine, on: &Path) -> Plan {
-    Plan { engine, on: on.into(), log_on: None, memory: Bytes::mib(32), key: KEY }
+    Plan {
+        engine,
+        on: on.into(),
+        log_on: None,
+        memory: Bytes::mib(32),
+        data: Bytes::ZERO,
+        key: KEY,
+    }
 }
 
 /// A running server; `None` where it is not installed.

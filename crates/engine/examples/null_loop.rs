@@ -30,7 +30,7 @@ fn main() {
         },
         align: Bytes::kib(4),
         copy_to: None,
-        directory: None,
+        work: suite::model::Work::Blocks,
         region: Region { start: Bytes::ZERO, length: Bytes::gib(1), spread: Spread::Concatenated },
         sync: None,
         threads: 1,

@@ -170,7 +170,7 @@ impl Source {
         for class in &stream.mix.classes {
             let length = class.block_size.get();
             // A request without length is somewhere too, and not at the region's end.
-            let room = if stream.directory.is_some() { u64::MAX } else { span };
+            let room = if stream.directory().is_some() { u64::MAX } else { span };
             let fits = room.checked_sub(length.max(1)).ok_or(DriveError::RegionTooSmall {
                 stream: stream.name.clone(),
                 region: stream.region.length,
@@ -210,8 +210,8 @@ impl Source {
             shared: policy.shared,
             each_file: policy.each_file,
             at_end: policy.at_end,
-            directory: stream.directory.is_some(),
-            files: if stream.directory.is_some() { 1 } else { visit.files },
+            directory: stream.directory().is_some(),
+            files: if stream.directory().is_some() { 1 } else { visit.files },
             since: 0,
             dirty: false,
             pending: 0,
@@ -224,7 +224,7 @@ impl Source {
             _ => None,
         };
         let op = classes.first().map_or(Op::Read, |class| class.op);
-        let numbers = stream.directory.map(|files| Numbers::new(files, op, stream_seed, alone));
+        let numbers = stream.directory().map(|files| Numbers::new(files, op, stream_seed, alone));
         let first_ends = stream.stop.until == Until::FirstWorker;
         let budget = |limit: u64| match first_ends {
             true => limit.div_ceil(u64::from(stream.threads.max(1))),
@@ -691,7 +691,8 @@ pub(crate) const fn seam_op(operation: Operation) -> Op {
         Operation::Stat => Op::Stat,
         Operation::Delete => Op::Delete,
         Operation::CopyRange => Op::CopyRange,
-        Operation::Commit => Op::Commit,
+        // Never asked of a device: a database counts transactions by names of its own.
+        Operation::Commit | Operation::Transaction => Op::Commit,
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::compare::{Against, Ratio, Terms, compare};
 use crate::explanation;
 use crate::findings::Findings;
-use crate::view::{CellView, View};
+use crate::view::{CellView, View, whole};
 use crate::which::disturbed;
 
 /// The name of the contract.
@@ -20,12 +20,21 @@ pub const SUITE: &str = "commits";
 pub const TIME: &str = "time";
 /// Counter: processor time of the server's processes, in us.
 pub const SERVER_CPU: &str = "server processor time";
+/// Counter: what the database takes, log included, after the visit.
+pub const SIZE: &str = "database size";
+/// Counter: tries of transactions that the engine ended for another's sake.
+pub const REPEATED: &str = "repeated transactions";
 /// Counter: flushes of the log.
 pub const LOG_FLUSHES: &str = "log syncs";
 /// Counter: flushes of log and data together, where a server does not tell them apart.
 pub const FILE_FLUSHES: &str = "file syncs";
 /// Counter: bytes that were written to the log.
 pub const LOG_BYTES: &str = "log bytes";
+
+/// Warning: the data are not what transactions must leave.
+pub const INCONSISTENT: &str = "inconsistent";
+/// Warning: whether they are is not known.
+pub const UNCHECKED: &str = "consistency-unknown";
 
 /// From this share of what the place carries on, the flush decides.
 const OF_PLACE: f64 = 0.75;
@@ -158,7 +167,7 @@ pub fn commits(database: &View<'_>, place: &View<'_>, terms: &Terms) -> Database
     }
 }
 
-fn sessions(n: u32) -> String {
+pub(crate) fn sessions(n: u32) -> String {
     finding::numbers::count(n.into(), "session")
 }
 
@@ -258,15 +267,16 @@ fn limit(
 }
 
 /// The sums of a row's counters.
-struct CounterSums {
+pub(crate) struct CounterSums {
     server: Vec<(String, u64)>,
     clients_ns: u64,
-    commits: u64,
+    /// Commits, or transactions of any kind.
+    pub commits: u64,
     measured_ns: u64,
 }
 
 impl CounterSums {
-    fn of(row: &CellView<'_>) -> Self {
+    pub fn of(row: &CellView<'_>) -> Self {
         let mut all = Self { server: Vec::new(), clients_ns: 0, commits: 0, measured_ns: 0 };
         for visit in row.visits.iter().map(|visit| visit.visit) {
             for counter in &visit.counters {
@@ -282,7 +292,7 @@ impl CounterSums {
                 all.clients_ns += used.map_or(0, |(user, system)| user.saturating_add(system));
             }
             for stream in &visit.streams {
-                let commits = stream.ops.iter().filter(|op| op.op == "commit");
+                let commits = whole(&stream.ops);
                 // The server counts through the ramp, too.
                 all.commits += commits.map(|op| op.requests).sum::<u64>() + stream.ramp_requests;
             }
@@ -290,7 +300,7 @@ impl CounterSums {
         all
     }
 
-    fn sum(&self, name: &str) -> Option<u64> {
+    pub fn sum(&self, name: &str) -> Option<u64> {
         self.server.iter().find(|(known, _)| known == name).map(|(_, sum)| *sum)
     }
 
@@ -301,7 +311,7 @@ impl CounterSums {
     }
 
     /// Processors that all, and that the server kept busy.
-    fn busy(&self) -> Option<(f64, f64)> {
+    pub fn busy(&self) -> Option<(f64, f64)> {
         let clients = self.clients_ns as f64 / self.measured_ns.max(1) as f64;
         let time = self.sum(TIME).filter(|time| *time > 0)?;
         let server = self.sum(SERVER_CPU).map_or(0.0, |used| used as f64 / time as f64);

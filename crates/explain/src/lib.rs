@@ -41,6 +41,7 @@ mod own_names;
 mod places;
 pub mod steady;
 mod study;
+pub mod transactions;
 pub mod view;
 pub mod visits;
 pub mod which;

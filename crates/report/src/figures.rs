@@ -482,6 +482,11 @@ impl<'a> StreamOfCell<'a> {
         self.plan.op == "commit" || self.op_names().contains(&"commit")
     }
 
+    /// Whether its operations are transactions of a database.
+    pub fn transacts(&self) -> bool {
+        self.plan.op == "transaction"
+    }
+
     /// Names of the operations met, in the order first met.
     pub fn op_names(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();

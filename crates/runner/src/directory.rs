@@ -77,7 +77,7 @@ fn root(target: &Path, key: u64) -> Option<PathBuf> {
 
 /// The directories of all streams of a suite.
 pub(crate) fn wanted(suite: &Suite) -> impl Iterator<Item = Directory> {
-    suite.cells().flat_map(|cell| &cell.streams).filter_map(|stream| stream.directory)
+    suite.cells().flat_map(|cell| &cell.streams).filter_map(Stream::directory)
 }
 
 /// Bytes and inodes that the files of a suite take at most: those of both kinds of names.
@@ -189,7 +189,7 @@ impl Directories {
         // Moved away it is still ours, and nothing is made elsewhere.
         let _is_there = self.root.is_at_its_name()?;
         for stream in &cell.streams {
-            let Some(wanted) = stream.directory else { continue };
+            let Some(wanted) = stream.directory() else { continue };
             let known = *self.standing.get(&wanted.names).unwrap_or(&Standing::Unknown);
             let done = match creates(stream) {
                 true => known == Standing::New,
@@ -229,7 +229,7 @@ impl Directories {
 
     /// The stage for a stream that has a directory; none for one that has not.
     pub(crate) fn stage(&mut self, stream: &Stream) -> Option<Result<Arc<FileSet>, RunError>> {
-        let wanted = stream.directory?;
+        let wanted = stream.directory()?;
         if creates(stream) || deletes(stream) {
             // Whatever the visit comes to, it is not what it was any more.
             self.standing.insert(wanted.names, Standing::Unknown);
@@ -246,7 +246,7 @@ impl Directories {
 
     /// A visit is over in which a stream completed so many requests of its own.
     pub(crate) fn made(&mut self, stream: &Stream, requests: u64) {
-        let Some(directory) = stream.directory else { return };
+        let Some(directory) = stream.directory() else { return };
         if creates(stream) && requests == u64::from(directory.files) {
             self.standing.insert(directory.names, Standing::Whole(directory));
         }

@@ -56,7 +56,8 @@ pub enum RunError {
     },
     /// A suite of block requests, on a database.
     #[error(
-        "stream `{stream}` of suite `{suite}` does not commit, and {engine} plays commits alone"
+        "{engine} cannot play stream `{stream}` of suite `{suite}`: a run on a database is commits, or \
+         transactions of one load and one scale"
     )]
     NotOfDatabases {
         /// The suite's name.
@@ -66,6 +67,17 @@ pub enum RunError {
         /// `postgres`.
         engine: &'static str,
     },
+    /// Transactions are asked of what is no database.
+    #[error("suite `{suite}` asks for transactions, and {target} is no database")]
+    NeedsDatabase {
+        /// The suite's name.
+        suite: String,
+        /// As given.
+        target: String,
+    },
+    /// A database cannot be made ready for transactions.
+    #[error("the database is not ready for transactions: {0}")]
+    Loading(String),
     /// A database that cannot be started, looked at or removed.
     #[error(transparent)]
     Database(#[from] db::DbError),
@@ -517,7 +529,10 @@ impl RunError {
             }
             Self::File { what, source, .. } => return file_hint(what, source),
             Self::NotOfDatabases { .. } => {
-                "the suite `commits` is played on databases and on places; `plimsoll db commit` does both"
+                "the suites `commits` and `tpcc` are played on databases: see `plimsoll db --help`"
+            }
+            Self::NeedsDatabase { .. } => {
+                "name one that is made for the run: `--target sqlite:DIRECTORY`; or `plimsoll db tpcc`"
             }
             Self::Alone { .. } => "measure it alone",
             Self::NotWritable { .. } => "use a suite that reads, or another target",
@@ -564,6 +579,7 @@ impl RunError {
             Self::TargetName { .. }
             | Self::Alone { .. }
             | Self::NotOfDatabases { .. }
+            | Self::NeedsDatabase { .. }
             | Self::Suite(_)
             | Self::Model { .. }
             | Self::Verify { .. }

@@ -167,7 +167,7 @@ fn over_all(suite: &Suite, op: Operation, block: Bytes, volume: Bytes) -> Stream
         },
         align: block,
         copy_to: None,
-        directory: None,
+        work: suite::model::Work::Blocks,
         region: Region {
             start: Bytes::ZERO,
             length: suite.files.total(),

@@ -408,6 +408,10 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
         several => find_paths(&host, order, &real(several)?, &mut source)?,
     };
     let suite = checked(&source, found.capacity)?;
+    let asks = suite.cells().flat_map(Cell::all_streams).any(|s| s.transactions().is_some());
+    if asks && found.record.kind != TargetKind::Database {
+        return Err(RunError::NeedsDatabase { suite: suite.name, target: found.record.given });
+    }
     let suite_text = suite::resolved_text(&source)?;
     let laps = suite::laps(&source, &suite);
     let mut prepared = finish(order, &host, found, suite, suite_text)?;

@@ -134,9 +134,16 @@ pub(crate) trait Rig: std::fmt::Debug {
     fn counters(&mut self) -> Vec<Counter> {
         Vec::new()
     }
-    /// Makes what a visit to `cell` finds in its directories, before its time begins. False if the
-    /// user wants to stop.
-    fn make_files(&mut self, _cell: &Cell, _stops: &dyn Fn() -> bool) -> Result<bool, RunError> {
+    /// Makes what a visit to `cell` finds in its directories or its database, before its time begins.
+    /// False if the user wants to stop.
+    ///
+    /// * `tell`: is told how far it is.
+    fn make_ready(
+        &mut self,
+        _cell: &Cell,
+        _stops: &dyn Fn() -> bool,
+        _tell: &mut dyn FnMut(&str),
+    ) -> Result<bool, RunError> {
         Ok(true)
     }
     /// What a visit to `cell` made in its directories.

@@ -300,7 +300,7 @@ impl Running<'_> {
         }
         self.look_below();
         self.begin_files(visit.cell)?;
-        if !self.make_files(visit.cell)? || (!same && !self.get_ready(phase)?) {
+        if !self.make_ready(visit.cell)? || (!same && !self.get_ready(phase)?) {
             return Ok(Some(Next::Interrupted));
         }
         Ok(match self.visit(&visit)?.1 {
@@ -354,6 +354,7 @@ impl Running<'_> {
         // A visit that was never made leaves its files empty. What went wrong before is what to tell.
         let _ = self.rig.end_anew();
         // While it can still be resumed: killed in the middle of this it will finish it.
+        self.watcher.event(Event::Step("checking and removing what was made"));
         let left = self.rig.leave();
         let state = match &ended {
             Ok(Next::On) => RunState::Complete,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use device::{Device, DeviceError};
 use engine::{Drive, DriveError, Limits, Shared, Visit};
-use meter::{Meter, Observer, OpId, Orders, SessionWork, WorkerId, WorkerResult};
+use meter::{Done, Meter, Observer, OpId, Orders, SessionWork, WorkerId, WorkerResult};
 use units::Instant;
-use uring::{BackendReport, FileSet, Requested, ThreadUsage, Visitor};
+use uring::{BackendReport, FileSet, MonotonicClock, Requested, ThreadUsage, Visitor};
 
 use crate::RunError;
 
@@ -80,7 +80,7 @@ impl Turn {
     /// Plays a session: its only worker, one operation after the other.
     ///
     /// * `name`: of what it is a session of.
-    pub(crate) fn on_session<S: SessionWork>(
+    pub(crate) fn on_session<S: SessionPart>(
         &self,
         name: &str,
         ops: &[OpId],
@@ -101,7 +101,7 @@ impl Turn {
             seed: stats::random::derive_seed(self.visit.seed, &[u64::from(id.worker)]),
         };
         let mut usage = Usage::default();
-        let mut result = meter::play(meter, &orders, session, &mut usage);
+        let mut result = meter::play(meter, &orders, &mut Timed(session), &mut usage);
         usage.charge(&mut result);
         let report = BackendReport {
             name: name.to_owned(),
@@ -111,6 +111,34 @@ impl Turn {
         };
         let backends = vec![(id.stream, report)];
         Some(Part { results: vec![result], backends, device_error: None })
+    }
+}
+
+/// What a session does, in the time of this machine.
+pub(crate) trait SessionPart {
+    /// What the next operation is.
+    fn next(&mut self) -> OpId;
+    /// Plays it.
+    fn play(&mut self, op: OpId) -> Done;
+}
+
+struct Timed<'a, S>(&'a mut S);
+
+impl<S: SessionPart> SessionWork for Timed<'_, S> {
+    fn now(&mut self) -> Instant {
+        MonotonicClock::read()
+    }
+
+    fn wait_until(&mut self, until: Instant) {
+        std::thread::sleep(until.since(MonotonicClock::read()).as_std());
+    }
+
+    fn next(&mut self) -> OpId {
+        self.0.next()
+    }
+
+    fn play(&mut self, op: OpId) -> Done {
+        self.0.play(op)
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn check_sync(mix: &Mix, sync: Option<SyncPolicy>, at: At) -> Located
 pub(crate) fn check_together(streams: &[Stream], at: At) -> Located<()> {
     let mut seen = Vec::new();
     for stream in streams {
-        let Some(directory) = stream.directory else { continue };
+        let Some(directory) = stream.directory() else { continue };
         if seen.contains(&directory.names) {
             let what = "a directory in which two streams work together";
             return Err((at, needs(what, "other `names` for each")));
@@ -108,7 +108,7 @@ pub(crate) fn check_together(streams: &[Stream], at: At) -> Located<()> {
 
 /// What is played before a visit is about blocks: what files a visit needs is made anyway.
 pub(crate) fn check_before(before: Option<&Stream>, at: At) -> Located<()> {
-    match before.and_then(|stream| stream.mix.classes.iter().find(|c| c.op.in_directory())) {
+    match before.and_then(|stream| stream.mix.classes.iter().find(|c| !c.op.is_of_blocks())) {
         Some(class) => {
             let what = format!("operation `{}` in `before`", class.op.name());
             Err((at, needs(&what, "a phase of its own")))

@@ -15,7 +15,7 @@ use crate::stream::moves_range;
 use units::Nanos;
 
 /// Fields that may change nothing.
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 20] = [
     "access",
     "random_share",
     "operation",
@@ -23,6 +23,8 @@ const FIELDS: [&str; 18] = [
     "classes",
     "copy_to",
     "directory",
+    "transactions",
+    "direct",
     "choice",
     "block_size",
     "block_sizes",
@@ -36,6 +38,20 @@ const FIELDS: [&str; 18] = [
     "commit_writes",
 ];
 
+/// Of these, those that say how blocks are read and written.
+const OF_BLOCKS: [&str; 10] = [
+    "block_size",
+    "block_sizes",
+    "align",
+    "region",
+    "spread",
+    "access",
+    "random_share",
+    "direct",
+    "sync",
+    "write_through",
+];
+
 /// Why a field changes nothing, and what to do instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Idle {
@@ -47,12 +63,27 @@ const fn because(why: &'static str, instead: &'static str) -> Option<Idle> {
     Some(Idle { why, instead })
 }
 
+/// The same of what is for databases alone, or for all else.
+fn idle_of_database(field: &str, stream: &Stream) -> Option<Idle> {
+    let of_blocks = OF_BLOCKS.contains(&field);
+    match stream.transactions().is_some() {
+        true if of_blocks => because("the database does its own I/O", "leave it out"),
+        false if field == "transactions" => {
+            because("there are none", "set `operation=transaction` too, or leave it out")
+        }
+        _ => None,
+    }
+}
+
 /// Why a field changes nothing in a stream, whatever it is set to; `None` where it does, or may.
 ///
 /// * `raw`: what the checked `stream` was made of.
 pub(crate) fn idle(field: &str, raw: &RawStream, stream: &Stream) -> Option<Idle> {
+    if let Some(idle) = idle_of_database(field, stream) {
+        return Some(idle);
+    }
     let replays = matches!(stream.access, Access::Replay { .. });
-    let in_directory = stream.directory.is_some();
+    let in_directory = stream.directory().is_some();
     let each_has = |own: fn(&RawClass) -> bool| {
         let mut moving = raw.classes.iter().flatten().filter(|class| moves(class)).peekable();
         !replays && moving.peek().is_some() && moving.all(own)

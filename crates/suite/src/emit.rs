@@ -11,11 +11,12 @@ use crate::source::{Located, SuiteSource, check_length};
 
 /// What a stream has where nobody said otherwise, as people would write it. The checker knows
 /// the same values; the law that resolved text means the same holds the two together.
-const STREAM_DEFAULTS: [(&str, &str); 28] = [
+const STREAM_DEFAULTS: [(&str, &str); 29] = [
     ("access", r#"{ kind = "uniform" }"#),
     ("operation", r#""read""#),
     ("copy_to", r#""none""#),
     ("directory", r#""none""#),
+    ("transactions", r#""none""#),
     ("choice", r#""dice""#),
     ("block_size", r#""4KiB""#),
     ("align", r#""block-size""#),

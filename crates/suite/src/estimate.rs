@@ -4,7 +4,7 @@ use units::{Bytes, Nanos};
 
 use crate::model::{
     Access, Cell, Class, Data, Method, Operation, PAGE, Pacing, Precondition, Steady, Stop, Stream,
-    Suite, Until,
+    Suite, Until, Work,
 };
 use crate::rounds::STEADY_ROUNDS;
 
@@ -23,7 +23,7 @@ impl Suite {
     /// describes itself does so in whole sectors, and several files are filled block by block; one
     /// file that is read and written through the page cache alone may be of any length.
     pub fn size_unit(&self) -> Bytes {
-        let direct = |stream: &Stream| stream.direct && stream.directory.is_none();
+        let direct = |stream: &Stream| stream.direct && stream.work == Work::Blocks;
         let whole = self.files.count > 1
             || self.files.data == Data::SelfDescribing
             || self.cells().any(|cell| cell.all_streams().any(direct));

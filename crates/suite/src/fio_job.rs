@@ -7,7 +7,7 @@ use units::{Bytes, Nanos};
 
 use crate::model::{
     Access, Arrivals, Backend, CacheStep, Cell, Choice, Class, Data, Method, Operation, Pacing,
-    Phase, Spread, StartFile, Stream, Suite, SyncAtEnd, SyncPolicy, WriteThrough,
+    Phase, Spread, StartFile, Stream, Suite, SyncAtEnd, SyncPolicy, Work, WriteThrough,
 };
 
 /// A section of the file.
@@ -168,7 +168,10 @@ fn write_jobs(text: &mut String, suite: &Suite, file: &str) {
 
 /// Why fio has nothing that does the same, if that is so.
 fn no_job(stream: &Stream, part: Part) -> Option<&'static str> {
-    if stream.directory.is_some() {
+    if stream.transactions().is_some() {
+        return Some("it asks a database for transactions, and fio has none");
+    }
+    if stream.directory().is_some() {
         return Some(
             "it makes, looks at or removes files: fio's filecreate, filestat and filedelete have \
              names, an order and flushes of their own, and lay out the files of all jobs first",
@@ -193,7 +196,7 @@ fn may_remove(suite: &Suite) -> Vec<bool> {
     let mut may = true;
     let removes = cells.iter().rev().map(|cell| {
         // What no job is made of needs no file.
-        if cell.streams.iter().all(|stream| stream.directory.is_some()) {
+        if cell.streams.iter().all(|stream| stream.work != Work::Blocks) {
             return false;
         }
         let begins_empty = cell.start_file() != StartFile::Keep;

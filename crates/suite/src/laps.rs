@@ -2,7 +2,7 @@
 
 use units::Bytes;
 
-use crate::model::Suite;
+use crate::model::{Suite, Work};
 use crate::{CheckContext, SuiteSource, check, parse};
 
 /// A stream goes over its files this many times as often as its suite says before it is told.
@@ -47,7 +47,7 @@ fn times(suite: &Suite) -> Vec<(String, String, Bytes, Bytes)> {
     for (phase, stream) in
         cells.flat_map(|(phase, cell)| cell.streams.iter().map(move |s| (phase, s)))
     {
-        let Some(bytes) = stream.stop.bytes.filter(|_| stream.directory.is_none()) else {
+        let Some(bytes) = stream.stop.bytes.filter(|_| stream.work == Work::Blocks) else {
             continue;
         };
         let length = stream.region.length;

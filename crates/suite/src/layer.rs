@@ -70,8 +70,11 @@ fn is_table_of_fields(field: &str) -> bool {
 /// names its kind is whole: another kind's details would make no sense in it.
 fn refines(field: &str, node: &Node) -> bool {
     let names_kind = node.as_table().is_some_and(|table| table.contains("kind"));
-    matches!(field, "access" | "data" | "sync" | "region" | "rounds" | "duty" | "directory")
-        && !names_kind
+    let has_details = matches!(
+        field,
+        "access" | "data" | "sync" | "region" | "rounds" | "duty" | "directory" | "transactions"
+    );
+    has_details && !names_kind
 }
 
 /// Puts a value at a path over `base`.

@@ -34,6 +34,7 @@ mod source;
 mod steady;
 mod stream;
 mod syntax;
+mod transactions;
 mod values;
 
 pub use asked::{AskedCell, AskedStream, asked};

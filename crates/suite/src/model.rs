@@ -324,9 +324,9 @@ pub struct Stream {
     pub region: Region,
     /// Where copies go, from the beginning of the space; set if there are any.
     pub copy_to: Option<Bytes>,
-    /// Where files are made, looked at or removed; set if that is what the stream does. Its
-    /// region, alignment and access mean nothing then, and it goes through the page cache.
-    pub directory: Option<Directory>,
+    /// What its operations are about. Where that is not blocks, its region, alignment and access
+    /// mean nothing.
+    pub work: Work,
     /// When and what to flush.
     pub sync: Option<SyncPolicy>,
     /// Workers, each an OS thread on real devices.
@@ -438,6 +438,79 @@ pub struct ReplayRequest {
     pub length: Bytes,
 }
 
+/// What the operations of a stream are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Work {
+    /// Blocks of files or of a device.
+    Blocks,
+    /// Whole files, through the page cache.
+    Files(Directory),
+    /// Transactions of a database.
+    Transactions(Transactions),
+}
+
+impl Work {
+    /// The files that it is about.
+    pub const fn directory(self) -> Option<Directory> {
+        match self {
+            Self::Files(directory) => Some(directory),
+            Self::Blocks | Self::Transactions(_) => None,
+        }
+    }
+}
+
+/// What sessions of a database do, and on how much data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Transactions {
+    /// Which transactions.
+    pub load: TransactionLoad,
+    /// How large the database is: in warehouses of TPC-C, branches of TPC-B.
+    pub scale: u32,
+}
+
+/// Transactions of a benchmark.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionLoad {
+    /// The five of TPC-C, from sessions that neither type nor think.
+    Tpcc,
+    /// The transaction that pgbench plays.
+    Tpcb,
+    /// Its select alone.
+    TpcbSelect,
+}
+
+impl TransactionLoad {
+    /// The name used in suites.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tpcc => "tpcc",
+            Self::Tpcb => "tpcb",
+            Self::TpcbSelect => "tpcb-select",
+        }
+    }
+
+    /// About how much of a database each unit of its scale is.
+    pub const fn unit_bytes(self) -> Bytes {
+        match self {
+            Self::Tpcc => Bytes::mib(110),
+            Self::Tpcb | Self::TpcbSelect => Bytes::mib(15),
+        }
+    }
+
+    /// A scale in words: `10 warehouses`.
+    pub fn units(self, scale: u32) -> String {
+        let (one, several) = match self {
+            Self::Tpcc => ("warehouse", "warehouses"),
+            Self::Tpcb | Self::TpcbSelect => ("branch", "branches"),
+        };
+        format!("{scale} {}", if scale == 1 { one } else { several })
+    }
+}
+
 /// Files that a stream makes, looks at or removes as a whole, one per request. Streams with the
 /// same names work on the same files: what one phase makes another removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -526,7 +599,7 @@ pub enum Operation {
     /// Read, and write the same bytes as far behind [`Stream::copy_to`] as they were behind the
     /// region's start: two requests, one after the other.
     Copy,
-    /// Make a file of [`Stream::directory`].
+    /// Make a file of [`Work::Files`].
     Create,
     /// Ask what a file of the directory is, and read it if it holds something.
     Stat,
@@ -537,6 +610,8 @@ pub enum Operation {
     /// Write and flush, as a database's sessions do: one flush is in flight, and all who wait
     /// share the next. The stream's queue depth is how many sessions there are.
     Commit,
+    /// A transaction of [`Work::Transactions`], by each of `queue_depth` sessions.
+    Transaction,
 }
 
 /// How the next class is chosen.
@@ -773,12 +848,25 @@ pub const LOG_PAGE: Bytes = Bytes::kib(8);
 impl Stream {
     /// Whether the stream can change what is stored. Files that are looked at are made before.
     pub fn modifies(&self) -> bool {
-        if self.directory.is_some() {
+        if self.work != Work::Blocks {
             return true;
         }
         match &self.access {
             Access::Replay { requests } => requests.iter().any(|r| r.op.modifies()),
             _ => self.mix.modifies(),
+        }
+    }
+
+    /// The files that it is about.
+    pub const fn directory(&self) -> Option<Directory> {
+        self.work.directory()
+    }
+
+    /// The transactions that it is about.
+    pub const fn transactions(&self) -> Option<Transactions> {
+        match self.work {
+            Work::Transactions(transactions) => Some(transactions),
+            Work::Blocks | Work::Files(_) => None,
         }
     }
 
@@ -857,6 +945,7 @@ impl Operation {
             Self::Delete => "delete",
             Self::CopyRange => "copy-range",
             Self::Commit => "commit",
+            Self::Transaction => "transaction",
         }
     }
 
@@ -867,8 +956,8 @@ impl Operation {
 
     /// Whether it stores data.
     pub const fn writes(self) -> bool {
-        use Operation::{Commit, Copy, CopyRange, Create, Update, Write};
-        matches!(self, Write | Update | Copy | Create | CopyRange | Commit)
+        use Operation::{Commit, Copy, CopyRange, Create, Transaction, Update, Write};
+        matches!(self, Write | Update | Copy | Create | CopyRange | Commit | Transaction)
     }
 
     /// Whether it can change what is stored.
@@ -876,9 +965,14 @@ impl Operation {
         self.writes() || matches!(self, Self::Trim | Self::Delete)
     }
 
-    /// Whether it is about a whole file of [`Stream::directory`].
+    /// Whether it is about a whole file of [`Work::Files`].
     pub const fn in_directory(self) -> bool {
         matches!(self, Self::Create | Self::Stat | Self::Delete)
+    }
+
+    /// Whether it is about blocks: whole files and transactions are not.
+    pub const fn is_of_blocks(self) -> bool {
+        !self.in_directory() && !matches!(self, Self::Transaction)
     }
 
     /// Whether it is a read and then a write.

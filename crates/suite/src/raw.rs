@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::phase::{self, RawPhase};
 use crate::reader::field_names;
+use crate::transactions::RawTransactions;
 pub(crate) use crate::values::{Extent, RawSpread, Size, SizeMix, Time};
 
 /// Schema of a field that is a table, or a word for short.
@@ -226,6 +227,11 @@ pub(crate) struct RawStream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "word_or_table::<RawDirectory>")]
     pub directory: Option<RawDirectory>,
+    /// What operation "transaction" does, and on how much data: { load = "tpcc", scale = 10 }.
+    /// "none" (the default) where there are no transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "word_or_table::<RawTransactions>")]
+    pub transactions: Option<RawTransactions>,
     /// Instead of `operation`: reads with this share, else writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_share: Option<f64>,
@@ -723,7 +729,7 @@ pub(crate) fn takes_weights(path: &[String]) -> bool {
 pub(crate) fn unset_word(field: &str) -> Option<&'static str> {
     match field {
         "time" | "bytes" | "operations" | "rate" | "sync" | "copy_to" | "duty" | "before"
-        | "directory" => Some("none"),
+        | "directory" | "transactions" => Some("none"),
         "align" => Some("block-size"),
         _ => None,
     }

@@ -376,6 +376,9 @@ pub(crate) fn fill_details(raw: &mut RawStream) {
     if let Some(directory) = &mut raw.directory {
         directory.fill();
     }
+    if let Some(transactions) = &mut raw.transactions {
+        transactions.scale.get_or_insert(1);
+    }
 }
 
 fn fill_access(access: &mut RawAccess) {

@@ -130,7 +130,12 @@ impl Scale {
                     files.into_iter().for_each(|files| self.count(files));
                 }
             }
-            ["operations"] | ["directory", "files"] => self.count(node),
+            ["transactions"] => {
+                if let Value::Table(details) = &mut node.value {
+                    details.get_mut("scale").into_iter().for_each(|scale| self.count(scale));
+                }
+            }
+            ["operations"] | ["directory", "files"] | ["transactions", "scale"] => self.count(node),
             ["before"] => {
                 if let Value::Table(details) = &mut node.value {
                     self.table(details);
@@ -320,7 +325,7 @@ mod tests {
         let files = |source: &mut crate::SuiteSource| {
             source.set_scale(0.01).unwrap();
             let suite = check(source, &CheckContext::default()).unwrap();
-            let files = |stream: &Stream| stream.directory.map(|directory| directory.files);
+            let files = |stream: &Stream| stream.directory().map(|directory| directory.files);
             streams(&suite).filter_map(files).collect::<Vec<_>>()
         };
         let text = |defaults: &str, phase: &str| {

@@ -3,7 +3,7 @@
 use units::Bytes;
 
 use crate::error::Problem;
-use crate::model::{Access, Cell, Pacing, Phase, Steady, Stream};
+use crate::model::{Access, Cell, Pacing, Phase, Steady, Stream, Work};
 use crate::rounds::STEADY_ROUNDS;
 
 /// What keeps a phase from being called steady, whatever is measured.
@@ -76,7 +76,7 @@ fn most_of_cell(cell: &Cell, steady: &Steady) -> Option<u64> {
 /// Of a visit; flushes of the file system and requests under way at the end have room in twice of
 /// what is asked for.
 fn most_of_stream(stream: &Stream, steady: &Steady) -> Option<u64> {
-    if stream.directory.is_some() || matches!(stream.access, Access::Replay { .. }) {
+    if stream.work != Work::Blocks || matches!(stream.access, Access::Replay { .. }) {
         return None;
     }
     if !stream.mix.classes.iter().any(|class| class.op.writes()) {

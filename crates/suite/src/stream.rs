@@ -9,13 +9,13 @@ use crate::check::{
 use crate::error::Problem;
 use crate::model::{
     Access, Arrivals, Backend, Choice, Class, Data, Directory, Duty, FileSet, Last, Line, Mix,
-    Operation, Pacing, Region, Spread, StartFile, Stop, Stream, SyncAtEnd, SyncPolicy, Until,
+    Operation, Pacing, Region, Spread, StartFile, Stop, Stream, SyncAtEnd, SyncPolicy, Until, Work,
     WriteThrough,
 };
 use crate::node::{At, Table};
 use crate::raw::{Extent, RawClass, RawSpread, RawStream, RawSync, SyncOp, Time};
 use crate::source::{Located, out_of_range};
-use crate::{commit, directory};
+use crate::{commit, directory, transactions};
 
 const THREADS_MAX: u32 = 4096;
 const QUEUE_DEPTH_MAX: u32 = 65_536;
@@ -53,18 +53,18 @@ pub(crate) fn stream(
     let (threads, queue_depth) = fields.concurrency()?;
     let access = fields.access()?;
     let mut mix = fields.mix(&access)?;
-    let places = (fields.place("operation"), fields.place("directory"));
-    let directory = directory::directory(raw.directory.as_ref(), &mut mix, &access, places)?;
-    let direct = directory.is_none() && fields.direct(backend)?;
+    let work = fields.work(&mut mix, &access)?;
+    let direct = work == Work::Blocks && fields.direct(backend)?;
     fields.check_choice(&mix)?;
-    let longest = match directory {
-        Some(_) => Bytes::ZERO,
-        None => fields.blocks(&mix, &access, direct)?,
+    let longest = match work {
+        Work::Blocks => fields.blocks(&mix, &access, direct)?,
+        Work::Files(_) | Work::Transactions(_) => Bytes::ZERO,
     };
     let align = fields.align(&mut mix)?;
     let access = lines_access(&mix).unwrap_or(access);
     let spread = fields.spread(longest)?;
     let region = fields.region(spread, align, longest, direct)?;
+    let directory = work.directory();
     let stop = fields.stop(name, &access, &mix, directory)?;
     // Requests that move nothing never reach a number of bytes.
     let only_bytes = stop.bytes.is_some() && stop.time.is_none() && stop.operations.is_none();
@@ -75,7 +75,7 @@ pub(crate) fn stream(
     fields.check_replay(&access, region.length)?;
     let copy_to = fields.copy_to(&mix, region, align)?;
     let start_file = fields.start_file(&mix, &access, region, backend)?;
-    if stop.last == Last::Short && directory.is_none() {
+    if stop.last == Last::Short && work == Work::Blocks {
         fields.check_short(&mix, &access, align, region, &stop)?;
     }
     let sync = fields.sync()?;
@@ -90,7 +90,7 @@ pub(crate) fn stream(
         align,
         region,
         copy_to,
-        directory,
+        work,
         sync,
         threads,
         queue_depth,
@@ -105,10 +105,22 @@ pub(crate) fn stream(
         access,
     };
     commit::check(&stream, |field| fields.place(field))?;
+    transactions::check(&stream, |field| fields.place(field))?;
     Ok(stream)
 }
 
 impl Fields<'_> {
+    /// What the operations are about; classes of whole files get their length.
+    fn work(&self, mix: &mut Mix, access: &Access) -> Located<Work> {
+        let places = (self.place("operation"), self.place("directory"));
+        let directory = directory::directory(self.raw.directory.as_ref(), mix, access, places)?;
+        let places = (self.place("operation"), self.place("transactions"));
+        let raw = self.raw.transactions.as_ref();
+        let transactions = transactions::transactions(raw, mix, access, places)?;
+        let work = directory.map(Work::Files).or(transactions.map(Work::Transactions));
+        Ok(work.unwrap_or(Work::Blocks))
+    }
+
     /// Where a field was set, else where the stream is.
     fn place(&self, field: &str) -> At {
         place(self.table, field, self.at)
@@ -771,7 +783,7 @@ fn lines_access(mix: &Mix) -> Option<Access> {
 
 /// Whether an operation has an offset and a length.
 pub(crate) fn moves_range(op: Operation) -> bool {
-    !matches!(op, Operation::Fsync | Operation::Fdatasync) && !op.in_directory()
+    !matches!(op, Operation::Fsync | Operation::Fdatasync) && op.is_of_blocks()
 }
 
 fn check_weight(weight: f64, at: At) -> Located<()> {

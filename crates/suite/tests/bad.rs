@@ -217,7 +217,7 @@ fn what_newcomers_write() {
         ),
         (
             "operation = \"randwrite\"",
-            "t.toml:8: `operation` is `randwrite`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete`, `copy-range` or `commit`\n  hint: say `operation = \"write\"` with `access = \"uniform\"`",
+            "t.toml:8: `operation` is `randwrite`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete`, `copy-range`, `commit` or `transaction`\n  hint: say `operation = \"write\"` with `access = \"uniform\"`",
         ),
         (
             "steady = true",
@@ -467,7 +467,7 @@ fn bad_phase() {
         ),
         (
             "operation = \"reed\"",
-            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete`, `copy-range` or `commit`\n  hint: did you mean `read`?",
+            "t.toml:8: `operation` is `reed`, wanted `read`, `write`, `fsync`, `fdatasync`, `sync-range`, `trim`, `update`, `copy`, `create`, `stat`, `delete`, `copy-range`, `commit` or `transaction`\n  hint: did you mean `read`?",
         ),
         (
             "read_share = 67",
@@ -747,7 +747,7 @@ fn bad_grid_and_streams() {
         ),
         (
             "[phase.grid]\nname = [\"a\"]",
-            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, directory, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, commit_writes, backend, ramp, time, bytes, operations, stop, last, start_file, streams",
+            "t.toml:10: unknown key `name`\n  hint: known here: access, random_share, operation, copy_to, directory, transactions, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, commit_writes, backend, ramp, time, bytes, operations, stop, last, start_file, streams",
         ),
         ("grid = 7", "t.toml:9: `grid` is the number 7, wanted a table"),
         (
@@ -875,7 +875,7 @@ fn bad_overrides() {
         ),
         (
             "main.main.threads=1",
-            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, directory, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, commit_writes, backend, ramp, time, bytes, operations, stop, last, start_file",
+            "--set main.main.threads=1: unknown key `main`\n  hint: known here: access, random_share, operation, copy_to, directory, transactions, read_share, classes, choice, block_size, block_sizes, align, region, spread, sync, threads, queue_depth, rate, arrivals, think, burst, duty, direct, write_through, commit_writes, backend, ramp, time, bytes, operations, stop, last, start_file",
         ),
         ("access.theta=1", "--set access.theta=1: a table of `access` needs a `kind`"),
         (

@@ -586,6 +586,7 @@ fn every_settable_field_can_be_set() {
             "region" => "50%",
             "copy_to" => "512MiB",
             "directory" => "{ files = 7 }",
+            "transactions" => "{ scale = 7 }",
             "duty" => "{ on = 1, off = 2 }",
             "stop" => "all",
             "last" => "whole",
@@ -610,6 +611,9 @@ fn every_settable_field_can_be_set() {
             Some("sync" | "write_through") => "time = 1\noperation = \"write\"",
             Some("copy_to") => {
                 "time = 1\nregion = \"25%\"\noperation = \"copy\"\ncopy_to = \"25%\""
+            }
+            Some("transactions") => {
+                "time = 1\noperation = \"transaction\"\ntransactions = { load = \"tpcc\", scale = 9 }"
             }
             Some("directory") => "time = 1\noperation = \"stat\"\ndirectory = { files = 9 }",
             _ => "time = 1",

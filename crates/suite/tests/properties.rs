@@ -41,7 +41,7 @@ fn assignment() -> impl Strategy<Value = String> {
         count().prop_map(field("rate")),
         share().prop_map(field("read_share")),
         share().prop_map(field("random_share")),
-        of(&["\"read\"", "\"write\"", "\"fsync\"", "\"trim\"", "\"update\"", "\"copy\"", "\"create\"", "\"stat\"", "\"copy-range\""]).prop_map(field("operation")),
+        of(&["\"read\"", "\"write\"", "\"fsync\"", "\"trim\"", "\"update\"", "\"copy\"", "\"create\"", "\"stat\"", "\"copy-range\"", "\"transaction\""]).prop_map(field("operation")),
         of(&["\"dice\"", "\"interleave\"", "\"shared\"", "\"ratio\""]).prop_map(field("choice")),
         of(&["true", "false"]).prop_map(field("direct")),
         of(&["\"no\"", "\"data\"", "\"data-and-meta\""]).prop_map(field("write_through")),
@@ -54,6 +54,8 @@ fn assignment() -> impl Strategy<Value = String> {
         of(&["\"none\"", "\"96M\"", "\"75%\""]).prop_map(field("copy_to")),
         of(&["\"none\"", "{ files = 9 }", "{ names = \"random\" }", "{ files = 3, file_size = 7 }"])
             .prop_map(field("directory")),
+        of(&["\"none\"", "{ load = \"tpcc\" }", "{ load = \"tpcb\", scale = 7 }", "{ scale = 3 }"])
+            .prop_map(field("transactions")),
         of(&["\"none\"", "\"fsync\"", "{ every = 3 }", "{ at_end = \"timed\", shared = true }"])
             .prop_map(field("sync")),
         of(&["\"37%\"", "{ start = \"12.5%\" }", "{ start = \"1M\", length = \"7M\" }"])

@@ -31,7 +31,7 @@ fn refusal(phase: &str) -> String {
 fn the_directory_has_defaults_and_ends_what_can_be_done_once() {
     let plain = stream(&source("operation = \"create\"\ndirectory = { files = 100 }"));
     let wanted = Directory { files: 100, names: Names::Sequential, file_size: Bytes::ZERO };
-    assert_eq!(plain.directory, Some(wanted));
+    assert_eq!(plain.directory(), Some(wanted));
     assert_eq!(plain.stop.operations, Some(100));
     assert_eq!((plain.direct, plain.backend), (false, Backend::Auto));
     assert!(plain.modifies());
@@ -64,7 +64,7 @@ fn the_length_of_the_files_is_that_of_the_requests() {
         let stream = stream(&source(&format!("operation = \"{op}\"\n{directory}")));
         assert_eq!(stream.mix.classes.len(), 1);
         assert_eq!(stream.block_size_max(), Bytes::new(length), "{op}");
-        assert_eq!(stream.directory.unwrap().names, Names::Random);
+        assert_eq!(stream.directory().unwrap().names, Names::Random);
     }
     let large = "file_size = \"1GiB\", files = 1";
     let phase = format!("operation = \"create\"\ndirectory = {{ {large} }}\nregion = \"1MiB\"");
@@ -78,13 +78,13 @@ fn details_are_set_one_by_one_and_unset() {
         source.set(set).unwrap();
     }
     let wanted = Directory { files: 7, names: Names::Random, file_size: Bytes::kib(1) };
-    assert_eq!(stream(&source).directory, Some(wanted));
+    assert_eq!(stream(&source).directory(), Some(wanted));
     source.set("operation=read").unwrap();
     source.set("operations=5").unwrap();
     let refused = check(&source, &CheckContext::default()).unwrap_err().to_string();
     assert!(refused.contains("no file is made, looked at or removed as a whole"), "{refused}");
     source.set("directory=none").unwrap();
-    assert_eq!(stream(&source).directory, None);
+    assert_eq!(stream(&source).directory(), None);
     assert_eq!(stream(&source).mix.classes[0].op, Operation::Read);
 }
 
@@ -93,7 +93,7 @@ fn it_can_be_an_axis_and_reads_back() {
     let mut source = source("operation = \"create\"\ndirectory = { files = 100 }");
     source.set("directory.files=10,1000").unwrap();
     let suite = check(&source, &CheckContext::default()).unwrap();
-    let files = suite.cells().map(|cell| cell.streams[0].directory.unwrap().files);
+    let files = suite.cells().map(|cell| cell.streams[0].directory().unwrap().files);
     assert_eq!(files.collect::<Vec<_>>(), [10, 1000]);
     let text = resolved_text(&source).unwrap();
     let again = parse(&text, "resolved").unwrap();

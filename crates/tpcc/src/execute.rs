@@ -2,7 +2,7 @@
 
 use crate::dialect::{Dialect, Statement};
 use crate::input::Input;
-use crate::session::{ErrorClass, Session};
+use crate::session::{ErrorClass, Intent, Session};
 use crate::statements::QUERIES;
 use crate::transactions::{Shown, intent, work};
 use crate::value::Seconds;
@@ -47,28 +47,48 @@ pub fn execute(
     now: Seconds,
     repeats: Repeats,
 ) -> Execution {
-    let mut repeated = Vec::new();
-    let ending = loop {
-        let fault = match attempt(session, input, now) {
-            Ok(Some(shown)) => break Ending::Committed(shown),
-            Ok(None) => break Ending::RolledBack,
-            Err(fault) => fault,
-        };
-        if !fault.class().is_retryable() || repeated.len() >= repeats.0 as usize {
-            break Ending::Failed(fault);
-        }
-        repeated.push(fault.class());
+    let (ended, repeated) =
+        repeat(session, intent(input), repeats, |session| work(session, input, now));
+    let ending = match ended {
+        Ok(Some(shown)) => Ending::Committed(shown),
+        Ok(None) => Ending::RolledBack,
+        Err(fault) => Ending::Failed(fault),
     };
     Execution { ending, repeated }
 }
 
-fn attempt(session: &mut dyn Session, input: &Input, now: Seconds) -> Tried<Option<Shown>> {
-    let tried = session.begin(intent(input)).map_err(TransactionError::from).and_then(|()| {
-        let shown = work(session, input, now)?;
-        if shown.is_some() {
+/// Begins, has the work done, and commits; once more where the engine asks for it. Work without a result
+/// is rolled back.
+pub(crate) fn repeat<T>(
+    session: &mut dyn Session,
+    intent: Intent,
+    repeats: Repeats,
+    work: impl Fn(&mut dyn Session) -> Tried<Option<T>>,
+) -> (Tried<Option<T>>, Vec<ErrorClass>) {
+    let mut repeated = Vec::new();
+    loop {
+        let fault = match attempt(session, intent, &work) {
+            Ok(done) => return (Ok(done), repeated),
+            Err(fault) => fault,
+        };
+        if !fault.class().is_retryable() || repeated.len() >= repeats.0 as usize {
+            return (Err(fault), repeated);
+        }
+        repeated.push(fault.class());
+    }
+}
+
+fn attempt<T>(
+    session: &mut dyn Session,
+    intent: Intent,
+    work: impl Fn(&mut dyn Session) -> Tried<Option<T>>,
+) -> Tried<Option<T>> {
+    let tried = session.begin(intent).map_err(TransactionError::from).and_then(|()| {
+        let done = work(session)?;
+        if done.is_some() {
             session.commit()?;
         }
-        Ok(shown)
+        Ok(done)
     });
     if !matches!(tried, Ok(Some(_))) {
         session.rollback()?;

@@ -112,6 +112,12 @@ impl Input {
             Self::StockLevel { .. } => Transaction::StockLevel,
         }
     }
+
+    /// Whether it is an order of an unused item, which is to be rolled back.
+    pub fn is_to_fail(&self, scale: Scale) -> bool {
+        let Self::NewOrder { lines, .. } = self else { return false };
+        lines.last().is_some_and(|line| line.item > scale.items())
+    }
 }
 
 impl Terminal {

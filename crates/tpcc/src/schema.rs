@@ -26,11 +26,57 @@ pub enum Table {
 }
 
 /// A table in words: names, and columns as `name kind` or `name kind null`.
-struct Words {
-    name: &'static str,
-    columns: &'static str,
-    key: &'static str,
-    index: &'static str,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableText {
+    /// Its name in SQL.
+    pub name: &'static str,
+    pub(crate) columns: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) index: &'static str,
+}
+
+impl TableText {
+    /// The names of its columns, in the order of its rows.
+    pub fn columns(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.columns.split(", ").filter_map(|column| column.split(' ').next())
+    }
+
+    /// The statement that creates it. SQLite and InnoDB keep rows in the order of the primary key, so it
+    /// belongs to the table there.
+    pub fn create(&self, dialect: Dialect) -> String {
+        let Self { name, columns, key, .. } = self;
+        let column = |text: &str| {
+            let (text, null) =
+                text.strip_suffix(" null").map_or((text, " not null"), |text| (text, ""));
+            let (name, kind) = text.split_once(' ').unwrap_or((text, "int"));
+            format!("{name} {}{null}", dialect.column(kind))
+        };
+        let mut parts: Vec<String> = columns.split(", ").map(column).collect();
+        let has_key = !key.is_empty() && dialect != Dialect::Postgres;
+        parts.extend(has_key.then(|| format!("primary key ({key})")));
+        let end = match dialect {
+            Dialect::Sqlite if has_key => " without rowid",
+            Dialect::MariaDb => " engine = InnoDB",
+            _ => "",
+        };
+        format!("create table {name} ({}){end}", parts.join(", "))
+    }
+
+    /// The statements to run once it is loaded: keys that are cheaper to build afterwards.
+    pub fn finish(&self, dialect: Dialect) -> Vec<String> {
+        let Self { name, key, index, .. } = self;
+        let late_key = !key.is_empty() && dialect == Dialect::Postgres;
+        let key = late_key.then(|| format!("alter table {name} add primary key ({key})"));
+        let index =
+            (!index.is_empty()).then(|| format!("create index {name}_i on {name} ({index})"));
+        key.into_iter().chain(index).collect()
+    }
+
+    /// The statement that inserts one row, with a place holder for each column.
+    pub fn insert(&self, dialect: Dialect) -> String {
+        let holders = vec!["?"; self.columns().count()].join(", ");
+        dialect.text(&format!("insert into {} values ({holders})", self.name))
+    }
 }
 
 impl Table {
@@ -47,8 +93,9 @@ impl Table {
         Self::OrderLine,
     ];
 
+    /// It in words.
     #[rustfmt::skip]
-    const fn words(self) -> Words {
+    pub const fn text(self) -> TableText {
         let (name, key, index, columns) = match self {
             Self::Warehouse => ("warehouse", "w_id", "",
                 "w_id int, w_name varchar(10), w_street_1 varchar(20), w_street_2 varchar(20), w_city varchar(20), \
@@ -81,53 +128,6 @@ impl Table {
                  s_dist_09 char(24), s_dist_10 char(24), s_ytd int, s_order_cnt int, s_remote_cnt int, \
                  s_data varchar(50)"),
         };
-        Words { name, columns, key, index }
-    }
-
-    /// Its name in SQL. The orders are in `orders`, since `order` is a word of the language.
-    pub const fn name(self) -> &'static str {
-        self.words().name
-    }
-
-    /// The names of its columns, in the order of a row of the population.
-    pub fn columns(self) -> impl Iterator<Item = &'static str> {
-        self.words().columns.split(", ").filter_map(|column| column.split(' ').next())
-    }
-
-    /// The statement that creates it. SQLite and InnoDB keep rows in the order of the primary key, so it
-    /// belongs to the table there.
-    pub fn create(self, dialect: Dialect) -> String {
-        let Words { name, columns, key, .. } = self.words();
-        let column = |text: &str| {
-            let (text, null) =
-                text.strip_suffix(" null").map_or((text, " not null"), |text| (text, ""));
-            let (name, kind) = text.split_once(' ').unwrap_or((text, "int"));
-            format!("{name} {}{null}", dialect.column(kind))
-        };
-        let mut parts: Vec<String> = columns.split(", ").map(column).collect();
-        let has_key = !key.is_empty() && dialect != Dialect::Postgres;
-        parts.extend(has_key.then(|| format!("primary key ({key})")));
-        let end = match dialect {
-            Dialect::Sqlite if has_key => " without rowid",
-            Dialect::MariaDb => " engine = InnoDB",
-            _ => "",
-        };
-        format!("create table {name} ({}){end}", parts.join(", "))
-    }
-
-    /// The statements to run once it is loaded: keys that are cheaper to build afterwards.
-    pub fn finish(self, dialect: Dialect) -> Vec<String> {
-        let Words { name, key, index, .. } = self.words();
-        let late_key = !key.is_empty() && dialect == Dialect::Postgres;
-        let key = late_key.then(|| format!("alter table {name} add primary key ({key})"));
-        let index =
-            (!index.is_empty()).then(|| format!("create index {name}_i on {name} ({index})"));
-        key.into_iter().chain(index).collect()
-    }
-
-    /// The statement that inserts one row, with a place holder for each column.
-    pub fn insert(self, dialect: Dialect) -> String {
-        let holders = vec!["?"; self.columns().count()].join(", ");
-        dialect.text(&format!("insert into {} values ({holders})", self.name()))
+        TableText { name, columns, key, index }
     }
 }

@@ -9,7 +9,7 @@ use crate::scale::{CustomerId, DISTRICTS, DistrictId};
 use crate::session::{Intent, Session};
 use crate::statements::{QUERIES, Step};
 use crate::value::{Cents, Seconds, fields};
-use crate::work::{Row, TransactionError, Tried, Work};
+use crate::work::{Calls, Row, TransactionError, Tried};
 
 /// What the terminal shows at the end, as far as it is worth a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) const fn intent(input: &Input) -> Intent {
 /// Does the work of an input between begin and commit. `None` asks for the rollback that an unused item
 /// number is there for.
 pub(crate) fn work(session: &mut dyn Session, input: &Input, now: Seconds) -> Tried<Option<Shown>> {
-    let work = &mut Work::new(session, QUERIES);
+    let work = &mut Calls::new(session, QUERIES);
     match input {
         Input::NewOrder { customer, lines } => new_order(work, *customer, lines, now),
         Input::Payment { at, home, who, amount } => {
@@ -95,7 +95,7 @@ struct Priced {
 }
 
 fn new_order(
-    work: &mut Work<'_>,
+    work: &mut Calls<'_>,
     customer: CustomerId,
     lines: &[OrderedLine],
     now: Seconds,
@@ -160,7 +160,7 @@ fn price(line: OrderedLine, mut item: Row, mut stock: Row) -> Tried<Priced> {
 }
 
 /// The customer of a number; of a name the one in the middle, rounded up, in the order of first names.
-fn find(work: &mut Work<'_>, home: DistrictId, who: Who) -> Tried<CustomerId> {
+fn find(work: &mut Calls<'_>, home: DistrictId, who: Who) -> Tried<CustomerId> {
     let name = match who {
         Who::Number(customer) => return Ok(CustomerId { home, customer }),
         Who::Named(name) => last_name(name),
@@ -176,7 +176,7 @@ fn find(work: &mut Work<'_>, home: DistrictId, who: Who) -> Tried<CustomerId> {
 }
 
 fn payment(
-    work: &mut Work<'_>,
+    work: &mut Calls<'_>,
     at: DistrictId,
     payer: CustomerId,
     amount: Cents,
@@ -221,7 +221,7 @@ fn payment(
     Ok(Shown::Payment { customer: payer, balance: balance + Cents(-amount.0) })
 }
 
-fn order_status(work: &mut Work<'_>, customer: CustomerId) -> Tried<Shown> {
+fn order_status(work: &mut Calls<'_>, customer: CustomerId) -> Tried<Shown> {
     let DistrictId { warehouse, district } = customer.home;
     work.add(Step::ReadCustomer, fields![warehouse, district, customer.customer]);
     work.add(Step::ReadLastOrder, fields![warehouse, district, customer.customer]);
@@ -233,7 +233,7 @@ fn order_status(work: &mut Work<'_>, customer: CustomerId) -> Tried<Shown> {
     Ok(Shown::OrderStatus { customer, order, lines: work.rows()?.len() as u32 })
 }
 
-fn delivery(work: &mut Work<'_>, warehouse: u32, carrier: Carrier, now: Seconds) -> Tried<Shown> {
+fn delivery(work: &mut Calls<'_>, warehouse: u32, carrier: Carrier, now: Seconds) -> Tried<Shown> {
     for district in 1..=DISTRICTS {
         work.add(Step::ReadOldest, fields![warehouse, district]);
     }
@@ -272,7 +272,7 @@ fn delivery(work: &mut Work<'_>, warehouse: u32, carrier: Carrier, now: Seconds)
     Ok(Shown::Delivery { skipped: DISTRICTS - orders.len() as u32 })
 }
 
-fn stock_level(work: &mut Work<'_>, at: DistrictId, threshold: u32) -> Tried<Shown> {
+fn stock_level(work: &mut Calls<'_>, at: DistrictId, threshold: u32) -> Tried<Shown> {
     let DistrictId { warehouse, district } = at;
     work.add(Step::ReadOrdersEnd, fields![warehouse, district]);
     work.fly()?;

@@ -98,6 +98,7 @@ macro_rules! datum_from {
 
 datum_from! {
     u32, number => Self::Int(number.into());
+    i32, number => Self::Int(number.into());
     Cents, money => Self::Money(money);
     TenThousandths, rate => Self::Rate(rate);
     Seconds, date => Self::Date(date);

@@ -43,14 +43,14 @@ impl TransactionError {
 pub(crate) type Tried<T> = Result<T, TransactionError>;
 
 /// Collects calls, lets them fly, and hands out the replies in order.
-pub(crate) struct Work<'a> {
+pub(crate) struct Calls<'a> {
     session: &'a mut dyn Session,
     queries: &'static [Query],
     flight: Flight,
     replies: std::vec::IntoIter<(&'static str, Reply)>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> Calls<'a> {
     pub fn new(session: &'a mut dyn Session, queries: &'static [Query]) -> Self {
         Self { session, queries, flight: Flight::default(), replies: Vec::new().into_iter() }
     }

@@ -11,7 +11,7 @@ fn population(warehouses: u32) -> Population {
 }
 
 fn column(table: Table, name: &str) -> usize {
-    table.columns().position(|column| column == name).unwrap()
+    table.text().columns().position(|column| column == name).unwrap()
 }
 
 fn ints(table: Table, name: &str) -> Vec<i64> {
@@ -41,7 +41,7 @@ fn every_table_has_its_rows_each_as_wide_as_the_table() {
             let mut count = 0;
             for warehouse in 1..=warehouses {
                 for row in population.rows(table, warehouse) {
-                    assert_eq!(row.len(), table.columns().count(), "{table:?}");
+                    assert_eq!(row.len(), table.text().columns().count(), "{table:?}");
                     count += 1;
                 }
             }
@@ -146,8 +146,9 @@ const DIGEST: u64 = 17_448_360_282_096_219_018;
 
 #[test]
 fn tables_are_created_in_every_dialect() {
-    let texts = Dialect::ALL
-        .map(|dialect| (Table::NewOrder.create(dialect), Table::NewOrder.finish(dialect).concat()));
+    let texts = Dialect::ALL.map(|dialect| {
+        (Table::NewOrder.text().create(dialect), Table::NewOrder.text().finish(dialect).concat())
+    });
     let [sqlite, postgres, mariadb] = texts;
     let columns = "create table new_order (no_o_id integer not null, no_d_id integer not null, \
                    no_w_id integer not null";
@@ -155,5 +156,5 @@ fn tables_are_created_in_every_dialect() {
     assert_eq!(sqlite, (format!("{columns}, {key}) without rowid"), String::new()));
     assert_eq!(postgres, (format!("{columns})"), format!("alter table new_order add {key}")));
     assert_eq!(mariadb, (format!("{columns}, {key}) engine = InnoDB"), String::new()));
-    assert_eq!(Table::District.insert(Dialect::Postgres).matches('$').count(), 11);
+    assert_eq!(Table::District.text().insert(Dialect::Postgres).matches('$').count(), 11);
 }

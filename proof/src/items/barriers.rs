@@ -287,7 +287,7 @@ fn visit(block: Bytes, in_flight: u32, seed: u64) -> Visit {
         mix: Mix { classes, choice: Choice::Dice },
         align: block,
         copy_to: None,
-        directory: None,
+        work: suite::model::Work::Blocks,
         region: Region { start: Bytes::ZERO, length: size, spread: Spread::Concatenated },
         sync: None,
         threads: 1,

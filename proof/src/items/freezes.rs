@@ -280,7 +280,7 @@ fn stream(threads: u32, pacing: Pacing, ramp: Nanos, time: Nanos) -> Stream {
         mix: Mix { classes: vec![class], choice: Choice::Dice },
         align: block,
         copy_to: None,
-        directory: None,
+        work: suite::model::Work::Blocks,
         region: Region { start: Bytes::ZERO, length: Bytes::gib(1), spread: Spread::Concatenated },
         sync: None,
         threads,

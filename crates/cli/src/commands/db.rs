@@ -1,38 +1,53 @@
 //! `plimsoll db`: the same questions asked by a database.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use explain::compare::Terms;
 use explain::database::{DatabaseCommits, SUITE, SessionFigure, commits};
+use explain::transactions::{self, DatabaseTransactions};
 use explain::view::View;
+use finding::Section;
 use report::Columns;
+use runner::{Order, TargetName};
+use store::Store;
+use suite::model::TransactionLoad;
 use units::{Bytes, Nanos};
 
 use crate::args::Common;
 use crate::commands::calibrate;
-use crate::commands::compare::CompareArgs;
 use crate::commands::live::{self, LiveArgs, NamedSide, SideFile};
+use crate::commands::run;
 use crate::commands::which::refuse_unfit;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::options::{ConsentOptions, MannerOptions, Share};
+use crate::options::{AskOptions, SuiteOptions};
 use crate::order;
 use crate::output::{Output, json};
+use crate::signals::SignalWatch;
 
 pub const EXAMPLES: &str = "\
 Examples:
   plimsoll db commit --on /ssd                      # SQLite: nothing to install
   plimsoll db commit --on /ssd --engine postgres    # a server that is started and removed again
   plimsoll db commit --on /hdd --log-on /nvme --engine mariadb
-  plimsoll db commit --on /ssd --engine postgres --dry-run";
+  plimsoll db commit --on /ssd --engine postgres --dry-run
+  plimsoll db tpcc --on /ssd --warehouses 10 --engine mariadb
+  plimsoll db tpcb --on /ssd --scale 50 --engine postgres";
 
-/// Blocks in which database and place take turns.
-const BLOCKS: u32 = 8;
-/// Of each visit, before its measured part.
+/// Visits of each number of sessions; of commits, blocks in which database and place take turns.
+const VISITS: u32 = 8;
+/// Of each visit, before its measured part; it has another in the suite of transactions.
 const RAMP_S: f64 = 0.5;
+const TRANSACTIONS_RAMP_S: f64 = 1.0;
 /// Shorter visits are decided by their start and end.
 const VISIT_S_MIN: f64 = 0.5;
+/// Cache of a database that commits: what each engine comes with.
+const COMMIT_MEMORY: Bytes = Bytes::mib(128);
+/// The cache of transactions is a quarter of the data, within these.
+const TRANSACTIONS_MEMORY_MIN: Bytes = Bytes::mib(32);
+const TRANSACTIONS_MEMORY_MAX: Bytes = Bytes::gib(1);
 
 /// Ask a database what its storage carries
 ///
@@ -48,6 +63,8 @@ pub struct DbArgs {
 #[derive(Debug, Subcommand)]
 enum DbCommand {
     Commit(Box<CommitArgs>),
+    Tpcc(Box<TpccArgs>),
+    Tpcb(Box<TpcbArgs>),
 }
 
 /// Which database.
@@ -82,6 +99,51 @@ impl DatabaseEngine {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CommitArgs {
+    #[command(flatten)]
+    database: DatabaseOptions,
+}
+
+/// How many transactions of TPC-C does a database carry on a place
+///
+/// The database is made and loaded for it, about 110 MB for each warehouse. Its sessions play the five
+/// transactions of TPC-C without keying and think times, and afterwards the specification's
+/// consistency conditions are checked. The figure is New-Orders a minute, with how long they take and
+/// what each transaction asks of the device.
+///
+/// SQLite is built in. PostgreSQL and MariaDB are started as for `plimsoll db commit`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct TpccArgs {
+    /// How large the database is, about 110 MB each
+    #[arg(long, short = 'w', value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    warehouses: u32,
+    #[command(flatten)]
+    database: DatabaseOptions,
+}
+
+/// How many transactions of pgbench does a database carry on a place
+///
+/// The tables of pgbench are made and loaded, 15 MB for each branch, and its sessions play its
+/// transaction: an account, a teller and a branch are changed, and a line of history is written. With
+/// fewer branches than sessions they wait for each other's rows.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct TpcbArgs {
+    /// How large the database is, in branches of 100 000 accounts
+    #[arg(long, short, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    scale: u32,
+    /// Only read an account each, as `pgbench -S`
+    #[arg(long)]
+    select_only: bool,
+    #[command(flatten)]
+    database: DatabaseOptions,
+}
+
+/// Which database, where, and how long.
+#[derive(Debug, Args)]
+struct DatabaseOptions {
     /// Directory on the storage in question
     #[arg(long, value_name = "DIRECTORY")]
     on: PathBuf,
@@ -92,32 +154,20 @@ pub struct CommitArgs {
     /// Directory for the log (WAL, redo), on other storage; not for SQLite
     #[arg(long, value_name = "DIRECTORY")]
     log_on: Option<PathBuf>,
-    /// Cache of the database: shared_buffers, innodb_buffer_pool_size
-    #[arg(long, value_name = "SIZE", default_value = "128MiB")]
-    memory: Bytes,
-    /// Numbers of sessions [default: 1,8,64; 1 for SQLite, which has one writer at a time]
+    /// Cache of the database: shared_buffers, innodb_buffer_pool_size [default: 128MiB, and a
+    /// quarter of what is loaded, up to 1 GiB]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Bytes>,
+    /// Numbers of sessions [default: 1, 8 and 64, of transactions 1 and 8; 1 for SQLite, which has one
+    /// writer at a time]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     sessions: Vec<u32>,
     /// How long to measure, without the time to start the database
     #[arg(long, value_name = "N", default_value = "2", value_parser = minutes)]
     minutes: f64,
-    /// Where all randomness comes from; drawn and stored if not given
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Say what would be made, started and removed, and stop
-    #[arg(long, conflicts_with = "json")]
-    dry_run: bool,
-    /// Print one JSON document (plimsoll.database/1)
-    #[arg(long)]
-    json: bool,
-    /// No progress and no notes on stderr; errors still are
-    #[arg(long, short)]
-    quiet: bool,
     #[command(flatten)]
-    consent: ConsentOptions,
-    #[command(flatten)]
-    manner: MannerOptions,
+    ask: AskOptions,
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
@@ -127,18 +177,27 @@ fn minutes(text: &str) -> Result<f64, String> {
 
 pub fn db(args: &DbArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
     match &args.command {
-        DbCommand::Commit(args) => commit(args, common, output),
+        DbCommand::Commit(args) => commit(&args.database, common, output),
+        DbCommand::Tpcc(args) => {
+            let load = ("tpcc", TransactionLoad::Tpcc, args.warehouses);
+            play(load, &args.database, common, output)
+        }
+        DbCommand::Tpcb(args) => {
+            let load = match args.select_only {
+                false => TransactionLoad::Tpcb,
+                true => TransactionLoad::TpcbSelect,
+            };
+            play(("tpcb", load, args.scale), &args.database, common, output)
+        }
     }
 }
 
-fn commit(args: &CommitArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
-    let output = &output.quiet(args.quiet);
-    for place in std::iter::once(&args.on).chain(&args.log_on) {
-        refuse_unfit(&place.display().to_string())?;
-    }
+fn commit(args: &DatabaseOptions, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
+    let output = &output.quiet(args.ask.quiet);
+    args.refuse_unfit()?;
     let sides = args.sides();
-    let told = args.as_comparison(&sides);
-    let Some(measured) = live::measure(&told, &sides, common, output)? else {
+    let told = LiveArgs::in_blocks(VISITS, &args.ask);
+    let Some(measured) = live::measure(&told, None, &sides, common, output)? else {
         return Ok(ExitCode::Ok);
     };
     let store = order::store_to_read(common)?;
@@ -149,7 +208,7 @@ fn commit(args: &CommitArgs, common: &Common, output: &Output) -> Result<ExitCod
     if let [database, place] = views.as_slice() {
         let terms = Terms { floor, ..Terms::default() };
         let found = commits(database, place, &terms);
-        output.print(&if args.json { json(&found)? } else { text(&found) })?;
+        output.print(&if args.ask.json { json(&found)? } else { text(&found) })?;
     }
     output.note(&format!(
         "stored as {}: `plimsoll compare {}` shows every figure",
@@ -159,10 +218,95 @@ fn commit(args: &CommitArgs, common: &Common, output: &Output) -> Result<ExitCod
     Ok(measured.code().unwrap_or(ExitCode::Ok))
 }
 
+/// Plays a suite of transactions, of one load and scale.
+fn play(
+    (suite, load, scale): (&str, TransactionLoad, u32),
+    database: &DatabaseOptions,
+    common: &Common,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let output = &output.quiet(database.ask.quiet);
+    database.refuse_unfit()?;
+    let sessions = database.sessions(&[1, 8]);
+    let options = SuiteOptions {
+        set: vec![
+            format!("queue_depth={sessions:?}"),
+            format!("transactions.load={}", load.name()),
+            format!("transactions.scale={scale}"),
+        ],
+        time: Some(database.time(sessions.len(), TRANSACTIONS_RAMP_S)),
+        ..SuiteOptions::default()
+    };
+    let mut source = order::suite(&OsString::from(suite), &options)?;
+    order::exactly(&mut source, VISITS)?;
+    // All of them are made, however early the rate is known.
+    source.set_precision(1.0)?;
+    let quarter = Bytes::new(load.unit_bytes().get() * u64::from(scale) / 4);
+    let target = database.target(quarter.clamp(TRANSACTIONS_MEMORY_MIN, TRANSACTIONS_MEMORY_MAX));
+    let store_path = order::store_path(common)?;
+    let prepared = runner::prepare(&Order {
+        source,
+        targets: vec![TargetName::parse(target.as_ref())?],
+        seed: database.ask.seed,
+        size_given: false,
+        settings: order::settings(&database.ask.consent, &database.ask.manner, store_path.clone()),
+    })?;
+    if database.ask.dry_run {
+        let lines = prepared.describe().into_iter().map(|line| report::plain(&line) + "\n");
+        output.print(&lines.collect::<String>())?;
+        return Ok(ExitCode::Ok);
+    }
+    let mut store = Store::open(&store_path)?;
+    let signals = SignalWatch::start()?;
+    let measured = run::measure(prepared, &mut store, output, None, &signals, None);
+    let outcome = measured.map_err(|broken| broken.failure)?;
+    let played = store.load(&outcome.run)?;
+    let found = transactions::transactions(&View::new(&played));
+    output.print(&if database.ask.json { json(&found)? } else { transactions_text(&found) })?;
+    output.note(&format!("stored as {}: `plimsoll show {0}` shows every figure", outcome.run));
+    let code = run::code(&outcome, signals.code());
+    run::tell_trouble(&outcome, code, output);
+    Ok(if found.consistent == Some(false) { ExitCode::Mismatch } else { code })
+}
+
+fn sentences(answer: &Section) -> String {
+    let lines = answer.sentences();
+    lines.iter().map(|line| report::wrapped("", &report::plain(line))).collect()
+}
+
+/// The answer, then every kind of transaction.
+fn transactions_text(found: &DatabaseTransactions) -> String {
+    let out = sentences(&found.answer);
+    if found.figures.is_empty() {
+        return out;
+    }
+    let mut columns = Columns::new(vec![true, false, true, true, true, true, true]);
+    let heads = ["sessions", "transaction", "share", "median", "90 %", "99 %", "99.9 %"];
+    columns.row(heads.map(str::to_owned).to_vec());
+    for figure in &found.figures {
+        for kind in &figure.kinds {
+            let time = |percentile: f64| {
+                let told = kind.response_ns.iter().find(|(known, _)| *known == percentile);
+                let shown = |(_, ns): &(f64, u64)| finding::numbers::seconds(*ns as f64 / 1e9);
+                told.map_or("-".to_owned(), shown)
+            };
+            columns.row(vec![
+                figure.sessions.to_string(),
+                kind.kind.clone(),
+                finding::numbers::percent(kind.share),
+                time(50.0),
+                time(90.0),
+                time(99.0),
+                time(99.9),
+            ]);
+        }
+    }
+    format!("{out}\n{}", columns.print())
+}
+
 /// The answer, then every figure.
 fn text(found: &DatabaseCommits) -> String {
-    let lines = found.answer.sentences();
-    let out: String = lines.iter().map(|line| report::wrapped("", &report::plain(line))).collect();
+    let out = sentences(&found.answer);
     if found.figures.is_empty() {
         return out;
     }
@@ -186,54 +330,50 @@ fn text(found: &DatabaseCommits) -> String {
     format!("{out}\n{}", columns.print())
 }
 
-impl CommitArgs {
+impl DatabaseOptions {
+    fn refuse_unfit(&self) -> Result<(), Failure> {
+        let mut places = std::iter::once(&self.on).chain(&self.log_on);
+        places.try_for_each(|place| refuse_unfit(&place.display().to_string()))
+    }
+
+    /// As a target is named.
+    fn target(&self, memory: Bytes) -> String {
+        let log = self.log_on.as_ref().map(|log| format!(",log={}", log.display()));
+        let log = log.unwrap_or_default();
+        let (name, on) = (self.engine.name(), self.on.display());
+        format!("{name}:{on}{log},memory={}", self.memory.unwrap_or(memory).exact())
+    }
+
+    fn sessions(&self, otherwise: &[u32]) -> Vec<u32> {
+        match self.sessions.as_slice() {
+            [] if self.engine == DatabaseEngine::Sqlite => vec![1],
+            [] => otherwise.to_vec(),
+            given => given.to_vec(),
+        }
+    }
+
+    /// Measured time of one of so many visits.
+    fn time(&self, visits: usize, ramp_s: f64) -> Nanos {
+        let each = self.minutes * 60.0 / (f64::from(VISITS) * visits as f64);
+        Nanos::from_secs_f64((each - ramp_s).max(VISIT_S_MIN))
+    }
+
     /// The database, and the place that its log is on.
     fn sides(&self) -> Vec<NamedSide> {
         let name = self.engine.name();
-        let log = self.log_on.as_ref().map(|log| format!(",log={}", log.display()));
-        let log = log.unwrap_or_default();
-        let database = format!("{name}:{}{log},memory={}", self.on.display(), self.memory.exact());
+        let database = self.target(COMMIT_MEMORY);
         let place = self.log_on.as_ref().unwrap_or(&self.on).display().to_string();
-        let sessions = match self.sessions.as_slice() {
-            [] if self.engine == DatabaseEngine::Sqlite => vec![1],
-            [] => vec![1, 8, 64],
-            given => given.to_vec(),
-        };
-        let visits = f64::from(BLOCKS) * sessions.len() as f64 * 2.0;
-        let time = (self.minutes * 60.0 / visits - RAMP_S).max(VISIT_S_MIN);
+        let sessions = self.sessions(&[1, 8, 64]);
+        let time = self.time(2 * sessions.len(), RAMP_S);
         let depths: Vec<_> = sessions.iter().map(|&n| toml::Value::Integer(n.into())).collect();
         let side = |target: &str| SideFile {
             suite: SUITE.to_owned(),
             target: target.to_owned(),
-            time: Some(Nanos::from_secs_f64(time).exact()),
+            time: Some(time.exact()),
             set: [("queue_depth".to_owned(), toml::Value::Array(depths.clone()))].into(),
             ..SideFile::default()
         };
         let (database, other) = (side(&database), side(&place));
         vec![(format!("{name} on {}", self.on.display()), database), (place, other)]
-    }
-
-    /// The same as a comparison that measures first.
-    fn as_comparison(&self, sides: &[NamedSide]) -> CompareArgs {
-        CompareArgs {
-            runs: sides.iter().map(|(name, _)| name.clone()).collect(),
-            margin: Share(explain::which::MARGIN),
-            confidence: Share(0.95),
-            group: false,
-            cells: false,
-            json: self.json,
-            format: None,
-            exit_code: None,
-            live: LiveArgs {
-                live: true,
-                blocks: Some(BLOCKS),
-                aa_every: Some(0),
-                seed: self.seed,
-                dry_run: self.dry_run,
-                quiet: self.quiet,
-                consent: self.consent.clone(),
-                manner: self.manner.clone(),
-            },
-        }
     }
 }

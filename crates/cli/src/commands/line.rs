@@ -87,7 +87,7 @@ fn load(text: &str) -> Result<Load, String> {
 }
 
 pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
-    let output = &output.quiet(args.of.quiet);
+    let output = &output.quiet(args.of.ask.quiet);
     refuse_unfit(&args.place)?;
     let goal = match args.at {
         None => LineGoal::Line(args.hold),
@@ -111,11 +111,11 @@ pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCod
     let prepared = runner::prepare(&Order {
         source,
         targets: vec![TargetName::parse(OsStr::new(&args.place))?],
-        seed: args.of.seed,
+        seed: args.of.ask.seed,
         size_given: args.of.size.is_some(),
-        settings: order::settings(&args.of.consent, &args.of.manner, store_path.clone()),
+        settings: order::settings(&args.of.ask.consent, &args.of.ask.manner, store_path.clone()),
     })?;
-    if args.of.dry_run {
+    if args.of.ask.dry_run {
         let lines = prepared.describe_effects().into_iter();
         let lines = lines.map(|line| report::plain(&line) + "\n").collect::<String>();
         let time = "Takes three to eight minutes, and the time to write the file first.\n";
@@ -132,7 +132,7 @@ pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCod
         let message = format!("run {} ended before its first rate was played", outcome.run);
         return Err(Failure::new(run::code(&outcome, signals.code()), message));
     };
-    output.print(&if args.of.json { json(&found)? } else { text(&found) })?;
+    output.print(&if args.of.ask.json { json(&found)? } else { text(&found) })?;
     let id = &outcome.run;
     output.note(&format!("stored as {id}: `plimsoll explain {id}` says it again"));
     Ok(match (outcome.state, found.standing) {

@@ -26,7 +26,7 @@ use crate::commands::suites::{at_least, counted, duration};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::input;
-use crate::options::{ConsentOptions, MannerOptions, SuiteOptions};
+use crate::options::{AskOptions, ConsentOptions, MannerOptions, SuiteOptions};
 use crate::order;
 use crate::output::Output;
 use crate::signals::SignalWatch;
@@ -144,7 +144,9 @@ pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<Exit
     let output = &output.quiet(args.live.quiet);
     let sides = args.runs.iter().map(|file| Ok((file.clone(), read(Path::new(file))?)));
     let sides = sides.collect::<Result<Vec<NamedSide>, Failure>>()?;
-    let Some(measured) = measure(args, &sides, common, output)? else { return Ok(ExitCode::Ok) };
+    let Some(measured) = measure(&args.live, Some(args), &sides, common, output)? else {
+        return Ok(ExitCode::Ok);
+    };
     let code = measured.code();
     let PlayedSides { outcomes, again, signal } = measured;
     let reader = order::store_to_read(common)?;
@@ -169,15 +171,34 @@ pub fn live(args: &CompareArgs, common: &Common, output: &Output) -> Result<Exit
     Ok(code.unwrap_or(told))
 }
 
+impl LiveArgs {
+    /// Of a command that asks in so many blocks, none of which hold a side against itself.
+    pub fn in_blocks(blocks: u32, ask: &AskOptions) -> Self {
+        Self {
+            live: true,
+            blocks: Some(blocks),
+            aa_every: Some(0),
+            seed: ask.seed,
+            dry_run: ask.dry_run,
+            quiet: ask.quiet,
+            consent: ask.consent.clone(),
+            manner: ask.manner.clone(),
+        }
+    }
+}
+
 /// Measures sides in turn, in blocks; `None` where it was only to be said what would be done.
+///
+/// * `compare`: where a comparison may end the blocks early.
 pub fn measure(
-    args: &CompareArgs,
+    args: &LiveArgs,
+    compare: Option<&CompareArgs>,
     sides: &[NamedSide],
     common: &Common,
     output: &Output,
 ) -> Result<Option<PlayedSides>, Failure> {
     let plan = plan(args, sides, common)?;
-    if args.live.dry_run {
+    if args.dry_run {
         return describe(&plan, output).map(|()| None);
     }
     if let Some(why) = &plan.unchecked {
@@ -188,7 +209,8 @@ pub fn measure(
     }
     output.note(&in_all(&plan));
     let signals = SignalWatch::start()?;
-    let looks = Looks { args, common, output, are_two: has_two_looks(&plan.sides, plan.blocks) };
+    let early = compare.filter(|_| has_two_looks(&plan.sides, plan.blocks));
+    let looks = Looks { early, common, output };
     let (outcomes, again) = play(plan, common, output, &signals, &looks)?;
     let again = keep(again, common)?;
     Ok(Some(PlayedSides { outcomes, again, signal: signals.code() }))
@@ -208,19 +230,20 @@ fn keep(again: Option<Outcome>, common: &Common) -> Result<Option<Outcome>, Fail
 
 /// Whether the comparison is looked at before its end.
 struct Looks<'a> {
-    args: &'a CompareArgs,
+    /// Where it is, how it is judged.
+    early: Option<&'a CompareArgs>,
     common: &'a Common,
     output: &'a Output,
-    are_two: bool,
 }
 
 impl Looks<'_> {
     /// Whether the first look settles everything.
     fn settled(&self, ids: &[String]) -> Result<bool, Failure> {
+        let Some(args) = self.early else { return Ok(false) };
         let reader = order::store_to_read(self.common)?;
         let runs =
             ids.iter().map(|id| Ok(reader.load(id)?)).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(decided(&compare::comparison(self.args, &reader, &runs, self.output)?))
+        Ok(decided(&compare::comparison(args, &reader, &runs, self.output)?))
     }
 }
 
@@ -255,13 +278,13 @@ fn controls(blocks: u32, every: u32) -> Vec<u32> {
     (1..=blocks.saturating_sub(1) / between).map(|k| k * every - 1).collect()
 }
 
-fn plan(args: &CompareArgs, sides: &[NamedSide], common: &Common) -> Result<Plan, Failure> {
-    let blocks = args.live.blocks.unwrap_or(BLOCKS);
-    let wanted = controls(blocks, args.live.aa_every.unwrap_or(CONTROL_EVERY));
+fn plan(args: &LiveArgs, sides: &[NamedSide], common: &Common) -> Result<Plan, Failure> {
+    let blocks = args.blocks.unwrap_or(BLOCKS);
+    let wanted = controls(blocks, args.aa_every.unwrap_or(CONTROL_EVERY));
     let (mut prepared, mut again, why) = prepare(args, sides, common, blocks, &wanted)?;
     let controls = if why.is_some() { Vec::new() } else { wanted };
     if let Some(why) = &why {
-        if args.live.aa_every.is_some() {
+        if args.aa_every.is_some() {
             let message = format!("A cannot be held against itself: {why}");
             let hint = "leave --aa-every out, or give 0: the comparison is then not checked";
             return Err(Failure::new(ExitCode::Refused, message).hint(hint));
@@ -289,15 +312,15 @@ fn plan(args: &CompareArgs, sides: &[NamedSide], common: &Common) -> Result<Plan
 type PreparedSides = (Vec<Side>, Option<Side>, Option<String>);
 
 fn prepare(
-    args: &CompareArgs,
+    args: &LiveArgs,
     named: &[NamedSide],
     common: &Common,
     blocks: u32,
     controls: &[u32],
 ) -> Result<PreparedSides, Failure> {
     let store_path = order::store_path(common)?;
-    let settings = order::settings(&args.live.consent, &args.live.manner, store_path);
-    let mut seed = args.live.seed;
+    let settings = order::settings(&args.consent, &args.manner, store_path);
+    let mut seed = args.seed;
     let mut side = |(file, read): &NamedSide, label: String, visits: u32| {
         let (source, size_given) = source(read, file, visits)?;
         let prepared = runner::prepare(&Order {
@@ -629,7 +652,7 @@ fn play_turns(
         }
     }
     panel.borrow_mut().begin();
-    let mut looked = !looks.are_two;
+    let mut looked = looks.early.is_none();
     loop {
         let Some(next) = running.iter_mut().find_map(Running::next_visit) else {
             // The step after the last visit says how a side ended.

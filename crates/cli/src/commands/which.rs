@@ -13,7 +13,6 @@ use units::Nanos;
 
 use crate::args::Common;
 use crate::commands::calibrate;
-use crate::commands::compare::CompareArgs;
 use crate::commands::live::{self, LiveArgs, NamedSide, SideFile};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -84,11 +83,12 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
     for place in &args.places {
         refuse_unfit(place)?;
     }
-    let output = &output.quiet(args.of.quiet);
+    let output = &output.quiet(args.of.ask.quiet);
     let sides: Vec<NamedSide> =
         args.places.iter().map(|place| (place.clone(), args.side(place))).collect();
-    let told = args.as_comparison();
-    let Some(measured) = live::measure(&told, &sides, common, output)? else {
+    // The places are compared with each other, and two minutes are short.
+    let told = LiveArgs::in_blocks(BLOCKS, &args.of.ask);
+    let Some(measured) = live::measure(&told, None, &sides, common, output)? else {
         return Ok(ExitCode::Ok);
     };
     let store = order::store_to_read(common)?;
@@ -98,7 +98,7 @@ pub fn which(args: &WhichArgs, common: &Common, output: &Output) -> Result<ExitC
     let floor = calibrate::floor_of(&store, &runs, output)?;
     let terms = Terms { margin: args.margin.0, floor, confidence: 0.95 };
     let found = decide(&views, &terms, args.minutes);
-    output.print(&if args.of.json { json(&found)? } else { text(&found) })?;
+    output.print(&if args.of.ask.json { json(&found)? } else { text(&found) })?;
     let more = match ids.as_slice() {
         [only] => format!("`plimsoll table {only}`"),
         _ => format!("`plimsoll compare {} --cells`", ids.join(" ")),
@@ -219,31 +219,6 @@ impl WhichArgs {
                 .chain([(streams.0, value(&streams.1))])
                 .collect(),
             ..SideFile::default()
-        }
-    }
-
-    /// The same as a comparison that measures first.
-    fn as_comparison(&self) -> CompareArgs {
-        CompareArgs {
-            runs: self.places.clone(),
-            margin: self.margin,
-            confidence: Share(0.95),
-            group: false,
-            cells: false,
-            json: self.of.json,
-            format: None,
-            exit_code: None,
-            live: LiveArgs {
-                live: true,
-                blocks: Some(BLOCKS),
-                // The places are compared with each other, and two minutes are short.
-                aa_every: Some(0),
-                seed: self.of.seed,
-                dry_run: self.of.dry_run,
-                quiet: self.of.quiet,
-                consent: self.of.consent.clone(),
-                manner: self.of.manner.clone(),
-            },
         }
     }
 }

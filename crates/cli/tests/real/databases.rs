@@ -169,6 +169,35 @@ fn a_database_is_asked_beside_its_place() {
 }
 
 #[test]
+fn transactions_are_loaded_played_and_checked() {
+    let lab = Lab::new("db-tpcc");
+    fs::create_dir(lab.path("on")).unwrap();
+    let said = lab.run("db tpcc --on on --minutes 0.1 --sessions 1,2 --json");
+    assert!(matches!(said.code, Some(0 | 10)), "{said}");
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(found["schema"], "plimsoll.transactions/1");
+    assert_eq!((&found["scale"], &found["consistent"]), (&1.into(), &true.into()), "{said}");
+    assert!(found["size"].as_u64().unwrap() > 50_000_000, "{said}");
+    let figures = found["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 2, "{said}");
+    for figure in figures {
+        assert!(figure["new_orders"]["value"].as_f64().unwrap() > 0.0, "{said}");
+        assert_eq!(figure["failed"], 0, "{said}");
+        let kinds = figure["kinds"].as_array().unwrap();
+        let share = |name| {
+            kinds.iter().find(|kind| kind["kind"] == name).map(|kind| kind["share"].as_f64())
+        };
+        let orders = share("new-order").unwrap().unwrap();
+        assert!((0.3..0.6).contains(&orders), "{said}");
+    }
+    assert_eq!(fs::read_dir(lab.path("on")).unwrap().count(), 0);
+    // The stored run answers the same.
+    let shown = lab.ok("table r1");
+    assert!(shown.out.contains("sessions"), "{shown}");
+    lab.ok("explain r1");
+}
+
+#[test]
 fn what_cannot_be_is_said_before_anything_is_made() {
     let lab = Lab::new("refused-databases");
     let place = Open::new();
@@ -178,7 +207,10 @@ fn what_cannot_be_is_said_before_anything_is_made() {
         (format!("db commit --on {on} --log-on {on}"), 2, ["sqlite keeps its log", ""]),
         (format!("db commit --on {on} --minutes 0"), 2, ["0.1 to 1440", ""]),
         (format!("db commit --on {on} --memory 99TiB"), 2, ["memory", "sqlite"]),
-        (format!("run random-read --target sqlite:{on}"), 2, ["does not commit", "`commits`"]),
+        (format!("run random-read --target sqlite:{on}"), 2, ["cannot play", "`commits`"]),
+        ("run tpcc --target null:".to_owned(), 2, ["is no database", "sqlite:DIRECTORY"]),
+        (format!("db tpcc --on {on} --warehouses 0"), 2, ["warehouses", ""]),
+        (format!("db tpcc --on {on} --warehouses 90000"), 3, ["no room", ""]),
         ("run commits --target sqlite:".to_owned(), 2, ["needs a directory", ""]),
         (format!("run commits --target sqlit:{on}"), 2, ["did you mean `sqlite:`", ""]),
     ] {

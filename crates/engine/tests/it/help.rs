@@ -24,7 +24,7 @@ pub fn stream() -> Stream {
         mix: Mix { classes: vec![class(Operation::Read, 1.0, BLOCK)], choice: Choice::Dice },
         align: Bytes::new(BLOCK),
         copy_to: None,
-        directory: None,
+        work: suite::model::Work::Blocks,
         region: Region { start: Bytes::ZERO, length: Bytes::mib(1), spread: Spread::Concatenated },
         sync: None,
         threads: 1,

@@ -1,7 +1,7 @@
 //! What the cells ask for, from the suite's text as it was played.
 
 use record::CellRecord;
-use suite::model::{Cell, Data, Operation, Spread, Stream, Suite, SyncAtEnd, WriteThrough};
+use suite::model::{Cell, Data, Operation, Spread, Stream, Suite, SyncAtEnd, Work, WriteThrough};
 
 use crate::view::View;
 
@@ -36,7 +36,7 @@ impl<'v> Plan<'v> {
         let files = self.suite.as_ref().map_or(1, |suite| suite.files.count);
         let looked_at = cell.streams.iter().enumerate().filter(|(position, _)| of(*position));
         let regions = looked_at.map(|(_, stream)| {
-            if stream.directory.is_some() {
+            if stream.work != Work::Blocks {
                 return 0;
             }
             let of_each = match stream.region.spread {
@@ -68,7 +68,7 @@ impl<'v> Plan<'v> {
 
     /// Whether a cell is about whole files alone, which have no blocks that a cache could hold.
     pub(super) fn only_whole_files(&self, record: &CellRecord) -> bool {
-        self.cell(record).is_some_and(|cell| cell.streams.iter().all(|s| s.directory.is_some()))
+        self.cell(record).is_some_and(|cell| cell.streams.iter().all(|s| s.work != Work::Blocks))
     }
 
     /// Whether a cell reads blocks of the files through the page cache.
@@ -76,7 +76,7 @@ impl<'v> Plan<'v> {
         match self.cell(record) {
             None => record.streams.iter().any(|s| s.op == "read" || s.op == "mixed"),
             Some(cell) => cell.streams.iter().any(|stream| {
-                let blocks = !stream.direct && stream.directory.is_none();
+                let blocks = !stream.direct && stream.work == Work::Blocks;
                 blocks && stream.mix.classes.iter().any(|class| class.op.reads())
             }),
         }

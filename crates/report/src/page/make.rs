@@ -12,7 +12,7 @@ use explain::view::{View, is_preparation};
 use explain::which;
 use finding::{Section, Severity};
 use record::{OpRecord, Purpose, Run, VisitRecord};
-use suite::model::{Suite, Until};
+use suite::model::{Suite, Until, Work};
 use units::Bytes;
 
 use super::drawn;
@@ -241,7 +241,7 @@ fn asked(plan: Option<&Suite>, stream: &StreamOfCell<'_>) -> Asked {
     Asked {
         job_bytes: stop.bytes.filter(|_| is_job).map(Bytes::get),
         caches: phase.caches.iter().map(|step| step.name().to_owned()).collect(),
-        region_bytes: own.directory.is_none().then(|| own.region.length.get()),
+        region_bytes: (own.work == Work::Blocks).then(|| own.region.length.get()),
     }
 }
 

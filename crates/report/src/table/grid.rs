@@ -372,9 +372,9 @@ fn coordinate_columns(lines: &[Line]) -> Vec<Column> {
         left: true,
         spare: 0,
     };
-    // What is in flight in a stream of commits are sessions.
-    let commits = lines.iter().all(|line| line.stream.commits());
-    let named = |field: &str| match commits {
+    // What is in flight in a stream of commits or transactions are sessions.
+    let sessions = lines.iter().all(|line| line.stream.commits() || line.stream.transacts());
+    let named = |field: &str| match sessions {
         true => field.replace("queue_depth", "sessions"),
         false => field.to_owned(),
     };
@@ -419,7 +419,7 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
     let iops = |(f, i): (&Figures, &Option<&CellInterval>)| i.map_or(f.iops(), |i| Some(i.mean));
     let rates: Vec<_> = all.iter().zip(&intervals).map(iops).collect();
     let bandwidth = |((line, f), rate): ((&Line, &Figures), &Option<f64>)| {
-        if line.sync.is_some() {
+        if line.sync.is_some() || line.stream.transacts() {
             return None;
         }
         if f.is_told() {
@@ -428,8 +428,11 @@ fn figure_columns(judged: &Judged, lines: &[Line]) -> Vec<Column> {
         (f.requests > 0).then_some((*rate)? * f.bytes as f64 / f.requests as f64 / 1_048_576.0)
     };
     let bandwidths = lines.iter().zip(&all).zip(&rates).map(bandwidth).collect();
-    let commits = lines.iter().all(|line| line.stream.commits());
-    let head = if commits { "commits" } else { "IOPS" };
+    let head = match lines {
+        _ if lines.iter().all(|line| line.stream.commits()) => "commits",
+        _ if lines.iter().all(|line| line.stream.transacts()) => "transactions",
+        _ => "IOPS",
+    };
     let mut columns = vec![number(head, "1/s", 0, rates)];
     if intervals.iter().any(Option::is_some) {
         columns.push(Column {

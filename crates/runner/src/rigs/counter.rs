@@ -1,14 +1,13 @@
 //! `count:`, for tests alone: something that is no storage, and counts to a million.
 
-use meter::{Done, OpId, SessionWork};
+use meter::{Done, OpId};
 use suite::model::Cell;
-use units::{Bytes, Instant};
-use uring::MonotonicClock;
+use units::Bytes;
 
 use crate::RunError;
 use crate::find::Found;
 use crate::rig::{Entering, Kind, Rig, Seat, Site, Stage};
-use crate::turn::{Part, Turn};
+use crate::turn::{Part, SessionPart, Turn};
 
 pub(crate) const KIND: Kind = Kind {
     name: "count",
@@ -44,15 +43,7 @@ impl Seat for Million {
     }
 }
 
-impl SessionWork for Million {
-    fn now(&mut self) -> Instant {
-        MonotonicClock::read()
-    }
-
-    fn wait_until(&mut self, until: Instant) {
-        std::thread::sleep(until.since(MonotonicClock::read()).as_std());
-    }
-
+impl SessionPart for Million {
     fn next(&mut self) -> OpId {
         OpId(0)
     }

@@ -1,24 +1,28 @@
 //! `postgres:DIRECTORY`, `mariadb:DIRECTORY`, `sqlite:DIRECTORY`: a database that is made in a
-//! directory for the run, and removed with it. It plays commits: a session inserts a row and waits until
-//! that is durable. `,log=DIRECTORY` has the log elsewhere, `,memory=SIZE` sets its cache.
+//! directory for the run, and removed with it. It plays commits, where a session inserts a row and waits
+//! until that is durable, or transactions on tables that are loaded before. `,log=DIRECTORY` has the log
+//! elsewhere, `,memory=SIZE` sets its cache.
+
+mod clients;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant as WallInstant;
 
-use db::{DbSession, Engine, Plan, Ready, Server};
-use device::Op;
-use meter::{Done, OpId, SessionWork};
+use db::{Engine, Plan, Ready, Server};
 use record::{Counter, LedgerEntry, RunHeader, TargetKind, TargetRecord, Warning};
 use stack::{DeviceCounters, Host, Ledger, Target};
-use suite::model::{Cell, Suite};
-use units::{Bytes, Instant};
-use uring::MonotonicClock;
+use stats::random::derive_seed;
+use suite::model::{Cell, Suite, Transactions, Work};
+use tpcc::Workload;
+use units::Bytes;
+
+use self::clients::{CommitSeat, Retries, TransactionSeat};
 
 use crate::find::Found;
 use crate::quiet::Level;
 use crate::rig::{Entering, Kind, Rig, Seat, Site, Stage};
 use crate::rigs::files::{counted, levels};
-use crate::turn::{Part, Turn};
 use crate::{Order, RunError, directory};
 
 pub(crate) const POSTGRES: Kind = Kind {
@@ -114,16 +118,16 @@ fn find(
     let parsed = NamedDatabase::parse(engine, rest);
     let named = parsed.map_err(|why| RunError::TargetName { text: rest.to_owned(), why })?;
     let suite = crate::find::checked(source, None)?;
-    plays_it(&suite, engine)?;
+    let asked = asked(&suite, engine)?;
     let NamedDatabase { on, log_on, memory, .. } = named.clone();
     // The run's number is not known yet: what is looked at is the same for all.
-    let ready = db::look(&Plan { engine, on, log_on, memory, key: 0 })?;
+    let ready = db::look(&Plan { engine, on, log_on, memory, data: asked.data(), key: 0 })?;
     let host = Host::this();
     let targets = named.places().map(|place| Ok(stack::inspect(&host, place)?));
     let targets: Vec<Target> = targets.collect::<Result<_, RunError>>()?;
     let stale = named.places().flat_map(|place| db::left_behind(place)).collect();
     let record = record(&named, &targets, &ready);
-    let site = Box::new(Database { named, ready, targets, stale });
+    let site = Box::new(Database { named, ready, targets, stale, asked });
     Ok(Found {
         site,
         record,
@@ -167,17 +171,43 @@ fn record(named: &NamedDatabase, targets: &[Target], ready: &Ready) -> TargetRec
     }
 }
 
-/// Commits are all that a database is asked for so far.
-fn plays_it(suite: &Suite, engine: Engine) -> Result<(), RunError> {
-    let mut streams = suite.cells().flat_map(Cell::all_streams);
-    match streams.find(|stream| !stream.commits()) {
-        None => Ok(()),
-        Some(stream) => Err(RunError::NotOfDatabases {
-            suite: suite.name.clone(),
-            stream: stream.name.clone(),
-            engine: engine.name(),
-        }),
+/// What a run asks a database for: one thing, since it has one database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Commits,
+    Transactions(Transactions),
+}
+
+impl Asked {
+    /// What is loaded for it.
+    const fn data(self) -> Bytes {
+        match self {
+            Self::Commits => Bytes::ZERO,
+            // And as much again for what all units share.
+            Self::Transactions(Transactions { load, scale }) => {
+                Bytes::new(load.unit_bytes().get() * (scale as u64 + 1))
+            }
+        }
     }
+}
+
+fn asked(suite: &Suite, engine: Engine) -> Result<Asked, RunError> {
+    let mut asked = None;
+    for stream in suite.cells().flat_map(Cell::all_streams) {
+        let of_stream = match stream.work {
+            Work::Transactions(transactions) => Some(Asked::Transactions(transactions)),
+            Work::Blocks | Work::Files(_) => stream.commits().then_some(Asked::Commits),
+        };
+        if of_stream.is_none() || asked.is_some_and(|asked| Some(asked) != of_stream) {
+            return Err(RunError::NotOfDatabases {
+                suite: suite.name.clone(),
+                stream: stream.name.clone(),
+                engine: engine.name(),
+            });
+        }
+        asked = of_stream;
+    }
+    Ok(asked.unwrap_or(Asked::Commits))
 }
 
 #[derive(Debug)]
@@ -187,6 +217,7 @@ struct Database {
     targets: Vec<Target>,
     /// What killed runs left there.
     stale: Vec<db::LeftDatabase>,
+    asked: Asked,
 }
 
 impl Site for Database {
@@ -202,14 +233,21 @@ impl Site for Database {
         // Its number is drawn with the run.
         let says =
             self.ready.says.iter().map(|said| said.replace(&format!("{:016x}", 0), "NUMBER"));
-        Some(says.chain(stale).collect())
+        let loads = match self.asked {
+            Asked::Commits => None,
+            Asked::Transactions(Transactions { load, scale }) => {
+                Some(format!("loads {} into it, about {}", load.units(scale), self.asked.data()))
+            }
+        };
+        Some(says.chain(loads).chain(stale).collect())
     }
 
     fn enter(self: Box<Self>, entry: &Entering<'_>) -> Result<Box<dyn Rig>, RunError> {
         // Nothing depends on it, and whoever removes that run is told.
         self.stale.iter().for_each(|left| drop(db::remove(left)));
         let NamedDatabase { engine, on, log_on, memory } = self.named.clone();
-        let ready = db::look(&Plan { engine, on, log_on, memory, key: entry.key })?;
+        let data = self.asked.data();
+        let ready = db::look(&Plan { engine, on, log_on, memory, data, key: entry.key })?;
         let sessions = entry.cells.iter().map(|cell| {
             cell.streams.iter().map(|stream| stream.threads * stream.queue_depth).sum()
         });
@@ -221,7 +259,20 @@ impl Site for Database {
         let Some(server) = server else { return Err(RunError::Stopped) };
         let before = ledger.snapshot();
         let name = self.named.engine.name();
-        Ok(Box::new(RunningDatabase { name, server: Some(server), ledger, before, counted: None }))
+        Ok(Box::new(RunningDatabase {
+            name,
+            server: Some(server),
+            ledger,
+            before,
+            counted: None,
+            asked: self.asked,
+            workload: match self.asked {
+                Asked::Commits => None,
+                Asked::Transactions(wanted) => Some(clients::workload(wanted, entry.seed)?),
+            },
+            is_loaded: false,
+            retries: Arc::default(),
+        }))
     }
 }
 
@@ -233,12 +284,16 @@ struct RunningDatabase {
     before: Vec<DeviceCounters>,
     /// What the server had counted before the visit, and when.
     counted: Option<(WallInstant, Vec<db::ServerCounter>)>,
+    asked: Asked,
+    /// What transactions are played on.
+    workload: Option<Box<dyn Workload>>,
+    is_loaded: bool,
+    retries: Arc<Retries>,
 }
 
 impl Rig for RunningDatabase {
     fn operations(&self) -> &'static [&'static str] {
-        // Bound to the number that sessions play.
-        const { &[Op::Commit.name()] }
+        self.workload.as_ref().map_or(clients::COMMIT, |workload| workload.operations())
     }
 
     /// A session is a thread with a connection of its own.
@@ -249,19 +304,61 @@ impl Rig for RunningDatabase {
         cell
     }
 
-    fn stage(&mut self, cell: &Cell, _seed: u64) -> Result<Option<Stage>, RunError> {
+    fn stage(&mut self, cell: &Cell, seed: u64) -> Result<Option<Stage>, RunError> {
         let name = self.name;
         let Some(server) = &mut self.server else { return Ok(None) };
         if !server.is_alive() {
             return Err(RunError::DatabaseEnded { name, words: server.last_words() });
         }
         let sessions: u32 = cell.streams.iter().map(|stream| stream.threads).sum();
-        let seat = |_| {
-            let session = server.session()?;
-            Ok(Box::new(Client { name, session }) as Box<dyn Seat>)
+        let seat = |number: u32| -> Result<Box<dyn Seat>, RunError> {
+            Ok(match &self.workload {
+                None => Box::new(CommitSeat { name, session: server.session()? }),
+                Some(workload) => {
+                    let player = workload.player(number, derive_seed(seed, &[u64::from(number)]));
+                    let (client, retries) = (server.client()?, Arc::clone(&self.retries));
+                    Box::new(TransactionSeat::new(
+                        name,
+                        client,
+                        workload.as_ref(),
+                        player,
+                        retries,
+                    )?)
+                }
+            })
         };
         let seats = (0..sessions).map(seat).collect::<Result<_, RunError>>()?;
         Ok(Some(Stage::Each(seats)))
+    }
+
+    fn make_ready(
+        &mut self,
+        _cell: &Cell,
+        stops: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<bool, RunError> {
+        let (Asked::Transactions(wanted), Some(workload), Some(server), false) =
+            (self.asked, &self.workload, &self.server, self.is_loaded)
+        else {
+            return Ok(true);
+        };
+        let units = wanted.load.units(wanted.scale);
+        let begin = WallInstant::now();
+        let mut progress = |done: u64, all: u64| {
+            let share = done as f64 / all.max(1) as f64;
+            let left = begin.elapsed().as_secs_f64() * (1.0 / share.max(1e-9) - 1.0);
+            tell(&format!("loading {units}: {:.0} %, {left:.0} s left", 100.0 * share));
+            !stops()
+        };
+        if !server.load(workload.as_ref(), &mut progress)? {
+            return Ok(false);
+        }
+        tell("checking the consistency of what was loaded");
+        if let Some(first) = server.violations(workload.as_ref())?.first() {
+            return Err(RunError::Loading(clients::violated(first)));
+        }
+        self.is_loaded = true;
+        Ok(!stops())
     }
 
     fn is_twin(&self) -> bool {
@@ -282,21 +379,49 @@ impl Rig for RunningDatabase {
         let Some((begin, before)) = self.counted.take() else { return Vec::new() };
         let after = self.server.as_mut().and_then(|server| server.counters().ok());
         let Some(after) = after else { return Vec::new() };
+        let size = self.server.as_ref().map_or(0, |server| server.size().get());
         let took = u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX);
         let grown = after.iter().filter_map(|now| {
             let then = before.iter().find(|then| then.name == now.name)?;
             Some(counter(now.name, now.unit, now.value.saturating_sub(then.value)))
         });
-        std::iter::once(counter(explain::database::TIME, "us", took)).chain(grown).collect()
+        let own = [
+            counter(explain::database::TIME, "us", took),
+            counter(explain::database::SIZE, "B", size),
+            counter(explain::database::REPEATED, "", self.retries.take()),
+        ];
+        own.into_iter().chain(grown).collect()
     }
 
     fn leave(&mut self) -> Vec<Warning> {
+        let mut warnings = self.check();
         let left = self.server.take().map_or(Ok(()), Server::stop);
-        left.err().map(|e| Warning::new("left-behind", e.to_string())).into_iter().collect()
+        warnings.extend(left.err().map(|e| Warning::new("left-behind", e.to_string())));
+        warnings
     }
 
     fn levels(&self) -> Option<Vec<Level>> {
         levels(&self.ledger)
+    }
+}
+
+impl RunningDatabase {
+    /// What does not hold of the data when all is over.
+    fn check(&self) -> Vec<Warning> {
+        let (Some(workload), Some(server), true) = (&self.workload, &self.server, self.is_loaded)
+        else {
+            return Vec::new();
+        };
+        match server.violations(workload.as_ref()) {
+            Ok(found) => found
+                .iter()
+                .map(|one| Warning::new(explain::database::INCONSISTENT, clients::violated(one)))
+                .collect(),
+            Err(error) => {
+                let text = format!("whether the data are consistent is not known: {error}");
+                vec![Warning::new(explain::database::UNCHECKED, text)]
+            }
+        }
     }
 }
 
@@ -307,48 +432,6 @@ fn counter(name: &str, unit: &str, value: u64) -> Counter {
 impl std::fmt::Debug for RunningDatabase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RunningDatabase").finish_non_exhaustive()
-    }
-}
-
-/// A session of the database.
-struct Client {
-    name: &'static str,
-    session: DbSession,
-}
-
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Client")
-    }
-}
-
-impl Seat for Client {
-    fn play(&mut self, turn: &Turn) -> Result<Option<Part>, RunError> {
-        let part = turn.on_session(self.name, &[OpId(0)], self);
-        // What it lacks then is in counters, not in what was measured.
-        let _ = self.session.settle();
-        Ok(part)
-    }
-}
-
-impl SessionWork for Client {
-    fn now(&mut self) -> Instant {
-        MonotonicClock::read()
-    }
-
-    fn wait_until(&mut self, until: Instant) {
-        std::thread::sleep(until.since(MonotonicClock::read()).as_std());
-    }
-
-    fn next(&mut self) -> OpId {
-        OpId(0)
-    }
-
-    fn play(&mut self, _op: OpId) -> Done {
-        match self.session.commit() {
-            Ok(bytes) => Done::Whole { bytes },
-            Err(error) => Done::Failed { error: error.number, text: error.text },
-        }
     }
 }
 

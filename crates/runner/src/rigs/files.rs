@@ -287,7 +287,13 @@ impl Rig for Files {
         counted(&self.ledger, &self.before)
     }
 
-    fn make_files(&mut self, cell: &Cell, stops: &dyn Fn() -> bool) -> Result<bool, RunError> {
+    fn make_ready(
+        &mut self,
+        cell: &Cell,
+        stops: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<bool, RunError> {
+        tell("making files");
         match &mut self.leaving.directories {
             Some(directories) => directories.get_ready(cell, stops),
             None => Ok(true),

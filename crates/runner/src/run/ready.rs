@@ -1,6 +1,7 @@
 //! What is waited for and got ready before a visit.
 
 use record::Warning;
+use suite::model::Work;
 use units::{Instant, Nanos};
 use uring::MonotonicClock;
 
@@ -11,14 +12,15 @@ use crate::rig::Rig;
 use crate::{Interrupt, RunError};
 
 impl Running<'_> {
-    /// Whole files that the visit needs; false if the user wants to stop.
-    pub(super) fn make_files(&mut self, cell: u32) -> Result<bool, RunError> {
+    /// Whole files or the rows that the visit needs; false if the user wants to stop.
+    pub(super) fn make_ready(&mut self, cell: u32) -> Result<bool, RunError> {
         let cell = &self.played[cell as usize];
-        if cell.streams.iter().all(|stream| stream.directory.is_none()) {
+        if cell.streams.iter().all(|stream| stream.work == Work::Blocks) {
             return Ok(true);
         }
-        self.watcher.event(Event::Step("making files"));
-        self.rig.make_files(cell, &|| self.interrupt.stops())
+        let (watcher, interrupt) = (&mut *self.watcher, self.interrupt);
+        let mut tell = |step: &str| watcher.event(Event::Step(step));
+        self.rig.make_ready(cell, &|| interrupt.stops(), &mut tell)
     }
 
     /// Caches, pause, and the wait for an idle device; false if the user wants to stop.

@@ -18,7 +18,7 @@ fn conditions_hold_after_the_load_and_after_thousands_of_transactions() {
         let scale = population.scale();
         let mut database = loaded(population);
         for table in Table::ALL {
-            let count = database.count(&format!("select count(*) from {}", table.name()));
+            let count = database.count(&format!("select count(*) from {}", table.text().name));
             assert_eq!(population.count(table), count as u64, "{table:?}");
         }
         assert_eq!(violated(&database, scale), [""; 0], "after the load");

@@ -171,14 +171,18 @@ fn datum(value: ValueRef<'_>, kind: FieldKind) -> Datum {
 pub fn load(connection: &Connection, population: Population) {
     connection.execute_batch("begin").unwrap();
     for table in Table::ALL {
-        connection.execute_batch(&table.create(Dialect::Sqlite)).unwrap();
-        let mut insert = connection.prepare(&table.insert(Dialect::Sqlite)).unwrap();
+        connection.execute_batch(&table.text().create(Dialect::Sqlite)).unwrap();
+        let mut insert = connection.prepare(&table.text().insert(Dialect::Sqlite)).unwrap();
         for warehouse in 1..=population.scale().warehouses() {
             for row in population.rows(table, warehouse) {
                 insert.execute(params_from_iter(row.iter().map(value))).unwrap();
             }
         }
-        table.finish(Dialect::Sqlite).iter().for_each(|sql| connection.execute_batch(sql).unwrap());
+        table
+            .text()
+            .finish(Dialect::Sqlite)
+            .iter()
+            .for_each(|sql| connection.execute_batch(sql).unwrap());
     }
     connection.execute_batch("commit").unwrap();
 }

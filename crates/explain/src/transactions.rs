@@ -1,0 +1,326 @@
+//! What a database carries of a load, how long its users wait, and what it asks of the storage.
+
+use finding::{Code, Finding, Number, Question, Section, Value};
+use record::RunState;
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::LatencyHistogram;
+use suite::model::TransactionLoad;
+
+use crate::database::{CounterSums, INCONSISTENT, REPEATED, SIZE, UNCHECKED, sessions};
+use crate::explanation;
+use crate::findings::Findings;
+use crate::view::{CellView, View};
+use crate::which::disturbed;
+
+/// The name of the contract.
+pub const SCHEMA: &str = "plimsoll.transactions/1";
+
+/// The transaction of TPC-C whose number a minute is its figure.
+const NEW_ORDER: &str = "new-order";
+/// Fewer reads of the device for each transaction: the data are in memory.
+const READS_MIN: f64 = 0.1;
+/// Values above a percentile that is told.
+const ABOVE_MIN: u64 = 10;
+
+/// What a database carries.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DatabaseTransactions {
+    /// Always `plimsoll.transactions/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// `PostgreSQL 15.18`.
+    pub engine: String,
+    /// As the user named it.
+    pub target: String,
+    /// The run.
+    pub run: String,
+    /// Which load; null where the run's suite cannot be read.
+    pub load: Option<TransactionLoad>,
+    /// How large the database is: warehouses of TPC-C, branches of TPC-B.
+    pub scale: u32,
+    /// What it took at the end, log included, bytes.
+    pub size: Option<u64>,
+    /// Processors of the machine.
+    pub processors: u32,
+    /// Whether all consistency conditions held at the end; null where that is not known.
+    pub consistent: Option<bool>,
+    /// By number of sessions.
+    pub figures: Vec<TransactionFigure>,
+    /// The answer.
+    pub answer: Section,
+}
+
+/// What a number of sessions did.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TransactionFigure {
+    /// How many.
+    pub sessions: u32,
+    /// Committed New-Orders a minute (NOTPM): without keying and think times, so no tpmC; null of other
+    /// loads than TPC-C.
+    pub new_orders: Option<Number>,
+    /// Transactions of all kinds a second.
+    pub transactions: Number,
+    /// By kind.
+    pub kinds: Vec<KindFigure>,
+    /// Tries that the engine ended for another's sake, for each transaction.
+    pub repeated: Option<f64>,
+    /// Transactions that failed.
+    pub failed: u64,
+    /// Processors that server and clients kept busy.
+    pub busy: Option<f64>,
+    /// What the devices did for each transaction; null where none is known.
+    pub device: Option<DeviceFigure>,
+}
+
+/// A kind of transaction.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct KindFigure {
+    /// `new-order`, `payment`, ...; `rolled-back` for orders that end so on purpose.
+    pub kind: String,
+    /// Its share of all.
+    pub share: f64,
+    /// Percentiles of its response time and their values, ns; those with too little behind them are left
+    /// out.
+    pub response_ns: Vec<(f64, u64)>,
+}
+
+/// What the devices right below the file systems did for a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DeviceFigure {
+    /// Read requests.
+    pub reads: f64,
+    /// Write requests.
+    pub writes: f64,
+    /// Flushes.
+    pub flushes: f64,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Bytes written.
+    pub write_bytes: f64,
+}
+
+/// * `view`: a run of transactions.
+pub fn transactions(view: &View<'_>) -> DatabaseTransactions {
+    let header = &view.run.header;
+    let findings = Findings::of(view);
+    let mut figures: Vec<TransactionFigure> =
+        view.grid_rows().filter_map(|row| figure(view, &findings, row)).collect();
+    figures.sort_by_key(|figure| figure.sessions);
+    let remark = header.target.remarks.first().cloned().unwrap_or_default();
+    let engine = remark.split(',').next().unwrap_or_default().to_owned();
+    let loaded = view.suite().and_then(|suite| {
+        suite.cells().flat_map(|cell| &cell.streams).find_map(|stream| stream.transactions())
+    });
+    let visits = || view.grid_rows().flat_map(|row| &row.visits);
+    let sizes = visits().flat_map(|visit| &visit.visit.counters);
+    let size = sizes.filter(|counter| counter.name == SIZE).map(|counter| counter.value).max();
+    let warned = |code: &str| header.warnings.iter().any(|warning| warning.code == code);
+    let is_over = header.state == RunState::Complete && !warned(UNCHECKED);
+    let mut found = DatabaseTransactions {
+        schema: SCHEMA.to_owned(),
+        engine,
+        target: header.target.given.clone(),
+        run: header.id.clone(),
+        load: loaded.map(|loaded| loaded.load),
+        scale: loaded.map_or(0, |loaded| loaded.scale),
+        size,
+        processors: header.machine.processors,
+        consistent: if warned(INCONSISTENT) { Some(false) } else { is_over.then_some(true) },
+        figures,
+        answer: Section { question: Question::Answer, findings: Vec::new() },
+    };
+    found.answer.findings = answer(&found, view);
+    found
+}
+
+fn figure(view: &View<'_>, findings: &Findings, row: &CellView<'_>) -> Option<TransactionFigure> {
+    let known = findings.interval_of(view, row)?;
+    let mut kinds: Vec<(String, u64, LatencyHistogram)> = Vec::new();
+    let mut failed = 0;
+    for op in row.visits.iter().flat_map(|visit| &visit.visit.streams).flat_map(|s| &s.ops) {
+        failed += op.errors.iter().map(|(_, count)| count).sum::<u64>();
+        match kinds.iter_mut().find(|(name, ..)| *name == op.op) {
+            Some((_, requests, latency)) => {
+                *requests += op.requests;
+                latency.merge(&op.latency);
+            }
+            None => kinds.push((op.op.clone(), op.requests, op.latency.clone())),
+        }
+    }
+    let all: u64 = kinds.iter().map(|(_, requests, _)| requests).sum();
+    let share = |requests: u64| requests as f64 / all.max(1) as f64;
+    let new_orders = kinds.iter().find(|(name, ..)| name == NEW_ORDER);
+    let a_minute = new_orders.map(|(_, requests, _)| 60.0 * share(*requests));
+    let counted = CounterSums::of(row);
+    let each = |sum: u64| sum as f64 / counted.commits.max(1) as f64;
+    Some(TransactionFigure {
+        sessions: row.plans().first()?.queue_depth,
+        new_orders: a_minute.map(|each| {
+            Number::plain(known.mean * each).within(known.low * each, known.high * each)
+        }),
+        transactions: Number::iops(known.mean).within(known.low, known.high),
+        kinds: kinds
+            .into_iter()
+            .map(|(kind, requests, latency)| {
+                let told = |percentile: f64| {
+                    let time = latency.quantile_with(percentile / 100.0, ABOVE_MIN)?;
+                    Some((percentile, time.get()))
+                };
+                let response_ns = [50.0, 90.0, 95.0, 99.0, 99.9].into_iter().filter_map(told);
+                KindFigure { kind, share: share(requests), response_ns: response_ns.collect() }
+            })
+            .collect(),
+        repeated: counted.sum(REPEATED).map(each),
+        failed,
+        busy: counted.busy().map(|(all, _)| all),
+        device: device(row, &each),
+    })
+}
+
+fn device(row: &CellView<'_>, each: &dyn Fn(u64) -> f64) -> Option<DeviceFigure> {
+    let entries = || {
+        let all = row.visits.iter().flat_map(|visit| &visit.visit.ledger);
+        all.filter(|entry| entry.depth == 0)
+    };
+    entries().next()?;
+    let sum = |of: fn(&record::LedgerEntry) -> u64| each(entries().map(of).sum());
+    Some(DeviceFigure {
+        reads: sum(|entry| entry.reads),
+        writes: sum(|entry| entry.writes),
+        flushes: sum(|entry| entry.flushes),
+        read_bytes: sum(|entry| entry.read_bytes),
+        write_bytes: sum(|entry| entry.write_bytes),
+    })
+}
+
+fn answer(of: &DatabaseTransactions, view: &View<'_>) -> Vec<Finding> {
+    let unfinished = view.run.header.state != RunState::Complete;
+    let named = |code| {
+        Finding::new(code)
+            .with("engine", Value::words(&of.engine))
+            .with("target", Value::name(&of.target))
+    };
+    let Some(last) = of.figures.last() else {
+        return vec![named(Code::TransactionsNothing).with("unfinished", unfinished)];
+    };
+    let list = |one: &dyn Fn(&TransactionFigure) -> String| {
+        Value::words(finding::numbers::list(&of.figures.iter().map(one).collect::<Vec<_>>()))
+    };
+    let rates = list(&|figure| {
+        let (rate, unit) = match &figure.new_orders {
+            // As a rate is written, whatever its unit.
+            Some(of) => (Number { unit: figure.transactions.unit, ..*of }, " New-Orders/min"),
+            None => (figure.transactions, " transactions/s"),
+        };
+        let unit = if Some(figure) == of.figures.first() { unit } else { "" };
+        let shown = finding::text::shown(&rate);
+        format!("{shown}{unit} with {}", sessions(figure.sessions))
+    });
+    let mut found = vec![
+        named(Code::TransactionsRate)
+            .with("rates", rates)
+            .with("units", Value::words(of.load.map_or_else(String::new, |l| l.units(of.scale))))
+            .with("size", Value::words(of.size.map_or("?".to_owned(), finding::numbers::size))),
+    ];
+    let wait = |figure: &TransactionFigure| {
+        let kind = figure.kinds.first()?;
+        kind.response_ns.iter().find(|(percentile, _)| *percentile == 90.0).map(|(_, ns)| *ns)
+    };
+    if of.figures.iter().all(|figure| wait(figure).is_some()) {
+        let times = list(&|figure| {
+            let wait = finding::numbers::seconds(wait(figure).unwrap_or(0) as f64 / 1e9);
+            format!("{wait} with {}", sessions(figure.sessions))
+        });
+        let kind = last.kinds.first().map_or("", |kind| kind.kind.as_str());
+        found.push(
+            Finding::new(Code::TransactionsWait)
+                .with("kind", Value::words(kind))
+                .with("times", times),
+        );
+    }
+    found.extend(asked_of_device(of, last));
+    if of.consistent == Some(false) {
+        let warnings = view.run.header.warnings.iter();
+        let first = warnings.filter(|warning| warning.code == INCONSISTENT).map(|w| &w.text).next();
+        let said = first.cloned().unwrap_or_default();
+        found.push(Finding::new(Code::TransactionsInconsistent).with("said", Value::words(said)));
+    }
+    let visits = view.grid_rows().map(|row| row.visits.len()).min();
+    found.push(
+        Finding::new(Code::TransactionsSure)
+            .with("visits", visits.unwrap_or(0))
+            .with("unfinished", unfinished)
+            .with("consistent", of.consistent == Some(true))
+            .with("tpcc", of.load == Some(TransactionLoad::Tpcc)),
+    );
+    let disturbed = disturbed(std::slice::from_ref(view), &explanation::sections(view));
+    found.extend(Some(disturbed).filter(|one| one.code != Code::AnswerUndisturbed));
+    found
+}
+
+/// What a transaction takes of device and processors.
+fn asked_of_device(of: &DatabaseTransactions, figure: &TransactionFigure) -> Option<Finding> {
+    let device = figure.device.as_ref()?;
+    let number = |value: f64| Value::words(finding::numbers::digits(value));
+    Some(
+        Finding::new(Code::TransactionsAsk)
+            .with("sessions", Value::words(sessions(figure.sessions)))
+            .with("reads", number(device.reads))
+            .with("writes", number(device.writes))
+            .with("flushes", number(device.flushes))
+            .with("busy", Value::words(figure.busy.map_or("?".into(), |b| format!("{b:.1}"))))
+            .with("processors", of.processors)
+            .with("cached", device.reads < READS_MIN),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{LedgerEntry, TargetKind, Warning};
+
+    use super::*;
+    use crate::freeze::tests::{run, visit};
+
+    #[test]
+    fn new_orders_a_minute_are_those_that_were_committed() {
+        let mut one = visit(0, NEW_ORDER, &[]);
+        let mut other = one.streams[0].ops[0].clone();
+        other.op = "payment".to_owned();
+        one.streams[0].ops.push(other);
+        one.ledger = vec![LedgerEntry { reads: 4 * one.streams[0].ops[0].requests, ..entry() }];
+        let mut next = one.clone();
+        (next.order, next.repeat) = (1, 1);
+        let mut run = run(TargetKind::Database, vec![one, next]);
+        let found = transactions(&View::new(&run));
+        let [figure] = found.figures.as_slice() else { panic!("{found:?}") };
+        let expected = 30.0 * figure.transactions.value;
+        let new_orders = figure.new_orders.as_ref().unwrap().value;
+        assert!((new_orders / expected - 1.0).abs() < 1e-9, "{figure:?}");
+        let reads = figure.device.map(|device| device.reads);
+        assert_eq!(reads, Some(2.0), "of both kinds, twice");
+        assert_eq!(found.consistent, Some(true));
+        run.header.warnings.push(Warning::new(INCONSISTENT, "rows"));
+        let view = View::new(&run);
+        let found = transactions(&view);
+        assert_eq!(found.consistent, Some(false));
+        let codes = |code| found.answer.findings.iter().filter(|one| one.code == code).count();
+        assert_eq!(codes(Code::TransactionsInconsistent), 1);
+    }
+
+    fn entry() -> LedgerEntry {
+        LedgerEntry {
+            device: "sda".to_owned(),
+            depth: 0,
+            reads: 0,
+            read_bytes: 0,
+            writes: 0,
+            write_bytes: 0,
+            discards: 0,
+            discard_bytes: 0,
+            flushes: 0,
+            queue_ms: 0,
+            in_flight_end: 0,
+        }
+    }
+}
