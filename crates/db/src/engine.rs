@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use units::Bytes;
 
+use crate::named::{self, Looked, OwnDatabase, ServerUrl};
 use crate::place::{self, Place};
-use crate::server::{Base, Server};
+use crate::server::{Base, Home, Server};
 use crate::site::{Kit, Site};
 use crate::{DbError, mariadb, postgres, sqlite};
 
@@ -95,6 +96,22 @@ pub struct Ready {
     pub log_needs: Bytes,
     /// What it will do, in sentences.
     pub says: Vec<String>,
+    /// What the reader of a result must know of it.
+    pub remarks: Vec<String>,
+    how: How,
+}
+
+#[derive(Debug)]
+enum How {
+    Made(Box<Making>),
+    /// A server that is there, and the run's own number.
+    Named(ServerUrl, u64),
+}
+
+/// What a server is made of.
+#[derive(Debug)]
+struct Making {
+    program: String,
     plan: Plan,
     kit: Option<Kit>,
     /// Directories to be made, the main one first.
@@ -141,19 +158,42 @@ pub fn look(plan: &Plan) -> Result<Ready, DbError> {
     }
     let (needs, log_needs) = check_room(plan, &on, log_on.as_deref())?;
     let program = kit.as_ref().map_or_else(sqlite::program, |kit| kit.program.clone());
-    let mut ready = Ready {
+    let (plan, is_log_apart) = (plan.clone(), log_on.is_some());
+    let making = Making { program: program.clone(), plan, kit, paths, is_log_apart, socket_at };
+    Ok(Ready {
+        remarks: vec![format!("{program}, made for this run")],
         program,
         needs,
         log_needs,
-        says: Vec::new(),
-        plan: plan.clone(),
-        kit,
-        paths,
-        is_log_apart: log_on.is_some(),
-        socket_at,
+        says: making.sentences(),
+        how: How::Made(Box::new(making)),
+    })
+}
+
+/// Looks whether a database can be made on a server that is there. Changes nothing.
+///
+/// * `key`: the run's own number, which names the database.
+pub fn look_at_server(url: &ServerUrl, key: u64) -> Result<Ready, DbError> {
+    let Looked { program, undurable, left } = match url.engine {
+        Engine::Postgres => postgres::look(url)?,
+        _ => mariadb::look(url)?,
     };
-    ready.says = ready.sentences();
-    Ok(ready)
+    let (name, shown) = (named::name_of(key), url.rest());
+    let says = vec![
+        format!("makes the database {name} on {program}, {shown}"),
+        "asks that database only, and drops it at the end".to_owned(),
+    ];
+    let durable = (!undurable.is_empty())
+        .then(|| format!("commits may be lost, since {}", undurable.join(" and ")));
+    let left = left.iter().map(|name| {
+        format!("the database {name} is there: if no run uses it, a killed one left it, and `drop database {name}` removes it")
+    });
+    let seen =
+        format!("{program}, a server that was there: its devices and processors are not seen");
+    let remarks = std::iter::once(seen).chain(durable).chain(left).collect();
+    let (needs, log_needs) = (Bytes::ZERO, Bytes::ZERO);
+    let how = How::Named(url.clone(), key);
+    Ok(Ready { program, needs, log_needs, says, remarks, how })
 }
 
 /// A directory, by its path without links: what is named must be what is removed.
@@ -197,6 +237,39 @@ fn check_room(plan: &Plan, on: &Path, log_on: Option<&Path>) -> Result<(Bytes, B
 }
 
 impl Ready {
+    /// Makes the server, or the database on it; at most `sessions` are open at once. `None` if the operator
+    /// stopped it meanwhile: then everything is removed again, as after an error.
+    pub fn start(self, sessions: u32, stops: &dyn Fn() -> bool) -> Result<Option<Server>, DbError> {
+        match self.how {
+            How::Made(making) => making.start(sessions, stops),
+            How::Named(url, key) => {
+                let (own, mut base) = make_on(&url, &named::name_of(key))?;
+                let settings = base.settings()?;
+                Ok(Some(Server::new(key, base, settings, Home::Named(own))))
+            }
+        }
+    }
+}
+
+/// Makes a database on a server; with a connection that asks for its counters.
+fn make_on(url: &ServerUrl, name: &str) -> Result<(OwnDatabase, Box<dyn Base>), DbError> {
+    let execute = match url.engine {
+        Engine::Postgres => postgres::execute,
+        _ => mariadb::execute,
+    };
+    execute(url, &format!("create database {name}"), "make the database")?;
+    let force = if url.engine == Engine::Postgres { " with (force)" } else { "" };
+    let drop = format!("drop database if exists {name}{force}");
+    let server = url.clone();
+    let own = OwnDatabase::new(Box::new(move || execute(&server, &drop, "drop the database")));
+    let base = match url.engine {
+        Engine::Postgres => postgres::attach(url, name)?,
+        _ => mariadb::attach(url, name)?,
+    };
+    Ok((own, base))
+}
+
+impl Making {
     fn sentences(&self) -> Vec<String> {
         let Plan { engine, memory, .. } = &self.plan;
         let path =
@@ -229,9 +302,7 @@ impl Ready {
         says
     }
 
-    /// Makes the server; at most `sessions` are open at once. `None` if the operator stopped it
-    /// meanwhile: then everything is removed again, as after an error.
-    pub fn start(self, sessions: u32, stops: &dyn Fn() -> bool) -> Result<Option<Server>, DbError> {
+    fn start(self, sessions: u32, stops: &dyn Fn() -> bool) -> Result<Option<Server>, DbError> {
         let engine = self.plan.engine;
         let user = self.kit.as_ref().and_then(|kit| kit.user.as_ref());
         let place = Place::make(engine.name(), self.plan.key, &self.paths, user)?;
@@ -240,7 +311,7 @@ impl Ready {
             let mut base: Box<dyn Base> = Box::new(sqlite::make(&data, self.plan.memory)?);
             place.sync()?;
             let settings = base.settings()?;
-            return Ok(Some(Server::new(self.plan.key, base, settings, None, place)));
+            return Ok(Some(Server::new(self.plan.key, base, settings, Home::Made(None, place))));
         };
         let site = Site {
             kit,
@@ -259,6 +330,6 @@ impl Ready {
         let Some((process, mut base)) = made else { return Ok(None) };
         place.sync()?;
         let settings = base.settings()?;
-        Ok(Some(Server::new(self.plan.key, base, settings, Some(process), place)))
+        Ok(Some(Server::new(self.plan.key, base, settings, Home::Made(Some(process), place))))
     }
 }

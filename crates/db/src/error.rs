@@ -2,6 +2,9 @@ use std::path::{Path, PathBuf};
 
 use units::Bytes;
 
+/// What a query was for, of a server that is there.
+pub(crate) const CONNECT: &str = "connect to the server";
+
 /// Why a throwaway server cannot be, or is no more.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -116,6 +119,9 @@ pub enum DbError {
     /// A process that the kernel does not let go: mostly it waits for a device.
     #[error("the server, process {0}, does not end, not even by force")]
     NotEnded(i32),
+    /// A server that is there and that nothing can be made on.
+    #[error("{0} {1}")]
+    Unfit(String, &'static str),
     /// A living process holds the directory.
     #[error("{0} is in use by another run")]
     InUse(PathBuf),
@@ -146,6 +152,10 @@ impl DbError {
             Self::LogOfSqlite(_) => "leave the directory of the log out".to_owned(),
             Self::SameDirectory(_) => {
                 "leave the directory of the log out: it then lies beside the data".to_owned()
+            }
+            Self::Query { what: CONNECT, .. } => {
+                "the password comes from PGPASSWORD or MYSQL_PWD; the connection is not encrypted"
+                    .to_owned()
             }
             Self::NoRoom { .. } => "free some space, or name a directory elsewhere".to_owned(),
             Self::Exists(_) => {

@@ -10,7 +10,9 @@
 mod clients;
 mod engine;
 mod error;
+mod lock_watch;
 mod mariadb;
+mod named;
 mod place;
 mod postgres;
 mod process;
@@ -22,7 +24,8 @@ mod sqlite;
 mod turns;
 
 pub use clients::{LoadClient, Violation};
-pub use engine::{Engine, Plan, Ready, look};
+pub use engine::{Engine, Plan, Ready, look, look_at_server};
 pub use error::{DbError, SessionError};
+pub use named::ServerUrl;
 pub use place::{LeftDatabase, left_behind, remove};
 pub use server::{DbSession, Server, ServerCounter};

@@ -9,7 +9,8 @@ use mysql::{Conn, Opts, OptsBuilder, Statement};
 use rustix::process::Signal;
 
 use crate::clients::{LoadClient, MariadbLoad};
-use crate::error::with_causes;
+use crate::error::{CONNECT, with_causes};
+use crate::named::{Looked, MYSQL_PWD, ServerUrl};
 use crate::process::{self, Ending, Launch, User};
 use crate::programs::{self, Packages};
 use crate::row::Row;
@@ -18,7 +19,7 @@ use crate::site::{Kit, Site, Started};
 use crate::{DbError, SessionError};
 
 const DATABASE: &str = "plimsoll";
-const TABLE: &str = "create table plimsoll.commits (id bigint not null auto_increment primary key, \
+const TABLE: &str = "create table commits (id bigint not null auto_increment primary key, \
     session int not null, n bigint not null, pad varchar(100) not null) engine = InnoDB, \
     character set = latin1";
 const INSERT: &str = "insert into commits (session, n, pad) values (?, ?, ?)";
@@ -26,7 +27,8 @@ const INSERT: &str = "insert into commits (session, n, pad) values (?, ?, ?)";
 const ENDING: Ending =
     &[(Signal::TERM, Duration::from_secs(10)), (Signal::KILL, Duration::from_secs(10))];
 
-/// What is counted, as it is called here and there; of bytes where the name says so.
+/// What is counted, as it is called here and there; of bytes where the name says so, and of milliseconds
+/// where it is a time.
 const COUNTERS: &[(&str, &str)] = &[
     ("Handler_commit", "commits"),
     ("Com_insert", "rows"),
@@ -38,6 +40,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("Innodb_pages_read", "pages read"),
     ("Innodb_pages_written", "pages written"),
     ("Innodb_row_lock_waits", "row lock waits"),
+    ("Innodb_row_lock_time", "lock wait time"),
 ];
 
 /// What is read back: what decides about durability and the device.
@@ -113,13 +116,65 @@ pub(crate) fn start(site: &Site<'_>, stops: &dyn Fn() -> bool) -> Result<Started
         || Conn::new(options(None)).map_err(|error| with_causes(&error)),
     )?;
     let Some((process, mut conn)) = connected else { return Ok(None) };
-    let database = format!("create database {DATABASE}");
-    for statement in
-        [database.as_str(), TABLE, "use plimsoll", "insert into commits values (0, 0, 0, '')"]
-    {
+    for statement in ["create database plimsoll", "use plimsoll"] {
+        conn.query_drop(statement).map_err(DbError::query("make the database"))?;
+    }
+    Ok(Some((process, base(options(Some(DATABASE)), conn)?)))
+}
+
+/// Makes the table of commits.
+fn base(options: Opts, mut conn: Conn) -> Result<Box<dyn Base>, DbError> {
+    for statement in [TABLE, "insert into commits values (0, 0, 0, '')"] {
         conn.query_drop(statement).map_err(DbError::query("make the table"))?;
     }
-    Ok(Some((process, Box::new(Mariadb { options: options(Some(DATABASE)), conn: conn.into() }))))
+    Ok(Box::new(Mariadb { options, conn: conn.into() }))
+}
+
+fn connect(url: &ServerUrl, database: Option<&str>) -> Result<(Opts, Conn), DbError> {
+    let options = Opts::from_url(&url.text()).map_err(DbError::query("read the URL"))?;
+    let mut builder = OptsBuilder::from_opts(options).pass(std::env::var(MYSQL_PWD).ok());
+    builder = builder.tcp_connect_timeout(Some(Duration::from_secs(5)));
+    if let Some(database) = database {
+        builder = builder.db_name(Some(database));
+    }
+    let options = Opts::from(builder);
+    let conn = Conn::new(options.clone()).map_err(DbError::query(CONNECT))?;
+    Ok((options, conn))
+}
+
+pub(crate) fn attach(url: &ServerUrl, database: &str) -> Result<Box<dyn Base>, DbError> {
+    let (options, conn) = connect(url, Some(database))?;
+    base(options, conn)
+}
+
+pub(crate) fn execute(url: &ServerUrl, sql: &str, what: &'static str) -> Result<(), DbError> {
+    connect(url, None)?.1.query_drop(sql).map_err(DbError::query(what))
+}
+
+pub(crate) fn look(url: &ServerUrl) -> Result<Looked, DbError> {
+    let (_, mut conn) = connect(url, None)?;
+    let failed = || DbError::query::<mysql::Error>("look at the server");
+    let version: Option<String> = conn.query_first("select version()").map_err(failed())?;
+    let version = version.unwrap_or_default();
+    let names = "'read_only','innodb_flush_log_at_trx_commit','log_bin','sync_binlog'";
+    let ask = format!("show global variables where variable_name in ({names})");
+    let settings: Vec<(String, String)> = conn.query(ask).map_err(failed())?;
+    let setting = |wanted: &str| {
+        settings.iter().find(|(name, _)| name == wanted).map_or("", |(_, value)| value.as_str())
+    };
+    if setting("read_only") != "OFF" {
+        return Err(DbError::Unfit(url.rest().to_owned(), "is read-only, as a replica is"));
+    }
+    let wanted =
+        [("innodb_flush_log_at_trx_commit", true), ("sync_binlog", setting("log_bin") == "ON")];
+    let undurable = wanted.iter().filter(|(name, counts)| *counts && setting(name) != "1");
+    let left: Vec<String> = conn.query("show databases like 'plimsoll\\_%'").map_err(failed())?;
+    let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
+    Ok(Looked {
+        program: format!("{kind} {}", version.split('-').next().unwrap_or("?")),
+        undurable: undurable.map(|(name, _)| format!("{name}={}", setting(name))).collect(),
+        left,
+    })
 }
 
 fn option(name: &str, path: &std::path::Path) -> OsString {
@@ -169,10 +224,21 @@ impl Base for Mariadb {
         let found = self.pairs("status", &names).map_err(DbError::query("read the counters"))?;
         let counter = |(name, value): &(String, String)| {
             let (_, name) = COUNTERS.iter().find(|(theirs, _)| theirs == name)?;
-            let unit = if name.ends_with("bytes") { "B" } else { "" };
-            Some(ServerCounter { name, unit, value: value.parse().ok()? })
+            let value: u64 = value.parse().ok()?;
+            Some(match name.rsplit(' ').next() {
+                Some("time") => ServerCounter { name, unit: "us", value: 1000 * value },
+                Some("bytes") => ServerCounter { name, unit: "B", value },
+                _ => ServerCounter { name, unit: "", value },
+            })
         };
         Ok(found.iter().filter_map(counter).collect())
+    }
+
+    fn size(&mut self) -> Option<u64> {
+        let conn = self.conn.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let ask = "select cast(sum(data_length + index_length) as unsigned) \
+            from information_schema.tables where table_schema = database()";
+        conn.query_first(ask).ok()?
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, DbError> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use postgres::error::SqlState;
@@ -10,7 +10,9 @@ use postgres::{Client, Config, NoTls, Statement};
 use rustix::process::Signal;
 
 use crate::clients::{LoadClient, PostgresLoad};
-use crate::error::with_causes;
+use crate::error::{CONNECT, with_causes};
+use crate::lock_watch::LockWatch;
+use crate::named::{Looked, PGPASSWORD, ServerUrl};
 use crate::process::{self, Ending, Launch, User};
 use crate::programs::{self, Packages};
 use crate::row::Row;
@@ -37,19 +39,26 @@ const ENDING: Ending = &[
 /// questions are some of them.
 const COUNTERS: &str = "\
 rows | | n_tup_ins from pg_stat_user_tables where relname = 'commits'
-commits | | xact_commit from pg_stat_database where datname = 'postgres'
+commits | | xact_commit from pg_stat_database where datname = current_database()
 log bytes | B | pg_current_wal_lsn() - '0/0'::pg_lsn
 log records | | wal_records from pg_stat_wal
 log page images | | wal_fpi from pg_stat_wal
 log syncs | | wal_sync from pg_stat_wal | sum(fsyncs) from pg_stat_io where object = 'wal'
 log sync time | us | wal_sync_time * 1000 from pg_stat_wal \
     | sum(fsync_time) * 1000 from pg_stat_io where object = 'wal'
-pages read | | sum(blks_read) from pg_stat_database
-pages found in the cache | | sum(blks_hit) from pg_stat_database
+pages read | | blks_read from pg_stat_database where datname = current_database()
+pages found in the cache | | blks_hit from pg_stat_database where datname = current_database()
 pages written | | buffers_checkpoint + buffers_clean + buffers_backend from pg_stat_bgwriter \
     | sum(writes) from pg_stat_io where object = 'relation'
 checkpoints | | checkpoints_timed + checkpoints_req from pg_stat_bgwriter \
     | num_timed + num_requested from pg_stat_checkpointer";
+
+/// What is asked of a server that is there before a database is made on it.
+const LOOK: &str = "select current_setting('server_version'), pg_is_in_recovery(), \
+    (select rolcreatedb or rolsuper from pg_roles where rolname = current_user), \
+    current_setting('fsync'), current_setting('synchronous_commit'), \
+    current_setting('full_page_writes')";
+const LEFT: &str = "select datname::text from pg_database where datname like 'plimsoll\\_%'";
 
 /// What is read back: what decides about durability and the device.
 const SETTINGS: &str = "server_version block_size shared_buffers fsync synchronous_commit \
@@ -132,13 +141,63 @@ pub(crate) fn start(site: &Site<'_>, stops: &dyn Fn() -> bool) -> Result<Started
         |process| site.place.serves(process.pid),
         || config.connect(NoTls).map_err(|error| with_causes(&error)),
     )?;
-    let Some((process, mut client)) = connected else { return Ok(None) };
+    let Some((process, client)) = connected else { return Ok(None) };
+    Ok(Some((process, base(config, client)?)))
+}
+
+/// Makes the table of commits.
+fn base(config: Config, mut client: Client) -> Result<Box<dyn Base>, DbError> {
     client.batch_execute(TABLE).map_err(DbError::query("make the table"))?;
     client.execute(INSERT, &[&0_i32, &0_i64, &""]).map_err(DbError::query("insert a row"))?;
     // That row is not to be counted later.
     let _ = client.batch_execute(SETTLE);
     let counted = counted(&mut client);
-    Ok(Some((process, Box::new(Postgres { config, client: Mutex::new(client), counted }))))
+    let client = Mutex::new(client);
+    Ok(Box::new(Postgres { config, client, counted, locks: OnceLock::new() }))
+}
+
+fn connect(url: &ServerUrl, database: Option<&str>) -> Result<(Config, Client), DbError> {
+    let mut config: Config = url.text().parse().map_err(DbError::query("read the URL"))?;
+    config.application_name("plimsoll").connect_timeout(Duration::from_secs(5));
+    if let Ok(password) = std::env::var(PGPASSWORD) {
+        config.password(password);
+    }
+    if let Some(database) = database {
+        config.dbname(database);
+    }
+    let client = config.connect(NoTls).map_err(DbError::query(CONNECT))?;
+    Ok((config, client))
+}
+
+pub(crate) fn attach(url: &ServerUrl, database: &str) -> Result<Box<dyn Base>, DbError> {
+    let (config, client) = connect(url, Some(database))?;
+    base(config, client)
+}
+
+pub(crate) fn execute(url: &ServerUrl, sql: &str, what: &'static str) -> Result<(), DbError> {
+    connect(url, None)?.1.batch_execute(sql).map_err(DbError::query(what))
+}
+
+pub(crate) fn look(url: &ServerUrl) -> Result<Looked, DbError> {
+    let (_, mut client) = connect(url, None)?;
+    let failed = || DbError::query::<postgres::Error>("look at the server");
+    let row = client.query_one(LOOK, &[]).map_err(failed())?;
+    let (version, is_replica, may): (String, bool, bool) = (row.get(0), row.get(1), row.get(2));
+    if is_replica {
+        return Err(DbError::Unfit(url.rest().to_owned(), "is a replica: it only reads"));
+    }
+    if !may {
+        let why = "does not let this user make a database: alter role ... createdb";
+        return Err(DbError::Unfit(url.rest().to_owned(), why));
+    }
+    let undurable = ["fsync", "synchronous_commit", "full_page_writes"];
+    let off = (3..).zip(undurable).filter(|(at, _)| row.get::<_, String>(*at) == "off");
+    let left = client.query(LEFT, &[]).map_err(failed())?;
+    Ok(Looked {
+        program: format!("PostgreSQL {}", version.split(' ').next().unwrap_or("?")),
+        undurable: off.map(|(_, name)| format!("{name}=off")).collect(),
+        left: left.iter().map(|row| row.get(0)).collect(),
+    })
 }
 
 fn arguments(site: &Site<'_>) -> Vec<OsString> {
@@ -188,6 +247,8 @@ struct Postgres {
     /// Ours, for questions. A lock: it can be moved to another thread, but not be shared.
     client: Mutex<Client>,
     counted: Vec<Counted>,
+    /// Once transactions are played: commits of a row each wait for no lock.
+    locks: OnceLock<LockWatch>,
 }
 
 impl Postgres {
@@ -199,6 +260,9 @@ impl Postgres {
 impl Base for Postgres {
     fn client(&self) -> Result<Box<dyn LoadClient>, DbError> {
         let client = self.config.connect(NoTls).map_err(DbError::query("open a session"))?;
+        if self.locks.get().is_none() {
+            let _ = self.locks.set(LockWatch::start(&self.config)?);
+        }
         Ok(Box::new(PostgresLoad::new(client)))
     }
 
@@ -221,9 +285,18 @@ impl Base for Postgres {
             let value = row.try_get::<_, i64>(index)?.max(0) as u64;
             Ok(ServerCounter { name: counted.name, unit: counted.unit, value })
         };
-        let counters: Result<_, postgres::Error> =
+        let counters: Result<Vec<_>, postgres::Error> =
             self.counted.iter().enumerate().map(counter).collect();
-        counters.map_err(DbError::query("read the counters"))
+        let mut counters = counters.map_err(DbError::query("read the counters"))?;
+        let waited = self.locks.get().and_then(LockWatch::waited_us);
+        let name = "lock wait time";
+        counters.extend(waited.map(|value| ServerCounter { name, unit: "us", value }));
+        Ok(counters)
+    }
+
+    fn size(&mut self) -> Option<u64> {
+        let row = self.client().query_one("select pg_database_size(current_database())", &[]);
+        u64::try_from(row.ok()?.get::<_, i64>(0)).ok()
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, DbError> {

@@ -7,6 +7,7 @@ use tpcc::Workload;
 use units::Bytes;
 
 use crate::clients::{self, LoadClient, Violation};
+use crate::named::OwnDatabase;
 use crate::place::Place;
 use crate::process::{Spawned, last_words, processor_us};
 use crate::row::{ROW_BYTES, Row};
@@ -29,6 +30,19 @@ pub(crate) trait Base: Send + Sync {
     fn client(&self) -> Result<Box<dyn LoadClient>, DbError>;
     fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError>;
     fn settings(&mut self) -> Result<Vec<(String, String)>, DbError>;
+
+    /// What the database takes, as the engine says; none if it is not asked for that.
+    fn size(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+/// Where a server is.
+pub(crate) enum Home {
+    /// In a directory of ours, as our process; SQLite has none.
+    Made(Option<Spawned>, Place),
+    /// Elsewhere: a database of ours is on it.
+    Named(OwnDatabase),
 }
 
 /// One connection that commits.
@@ -42,10 +56,9 @@ pub(crate) trait Commits: Send {
 
 /// A throwaway server. Dropping it ends it and removes its directory, as [`Server::stop`] does.
 pub struct Server {
-    // In the order in which they are to be dropped: connection, process, directory.
+    // In the order in which they are to be dropped: connection, then process and directory.
     base: Box<dyn Base>,
-    process: Option<Spawned>,
-    place: Place,
+    home: Home,
     settings: Vec<(String, String)>,
     sessions: AtomicI32,
     key: u64,
@@ -56,10 +69,16 @@ impl Server {
         key: u64,
         base: Box<dyn Base>,
         settings: Vec<(String, String)>,
-        process: Option<Spawned>,
-        place: Place,
+        home: Home,
     ) -> Self {
-        Self { base, process, place, settings, sessions: AtomicI32::new(0), key }
+        Self { base, home, settings, sessions: AtomicI32::new(0), key }
+    }
+
+    fn process(&self) -> Option<&Spawned> {
+        match &self.home {
+            Home::Made(process, _) => process.as_ref(),
+            Home::Named(_) => None,
+        }
     }
 
     /// Opens a session. They are numbered from 1.
@@ -82,7 +101,9 @@ impl Server {
         tell: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<bool, DbError> {
         let done = clients::load(self.client()?.as_mut(), workload, tell)?;
-        self.place.sync()?;
+        if let Home::Made(_, place) = &self.home {
+            place.sync()?;
+        }
         Ok(done)
     }
 
@@ -91,16 +112,19 @@ impl Server {
         clients::violations(self.client()?.as_mut(), workload)
     }
 
-    /// What its files take, log included.
-    pub fn size(&self) -> Bytes {
-        self.place.size()
+    /// What its files take, log included; on a server that was there what the database takes.
+    pub fn size(&mut self) -> Bytes {
+        match &self.home {
+            Home::Made(_, place) => place.size(),
+            Home::Named(_) => Bytes::new(self.base.size().unwrap_or(0)),
+        }
     }
 
     /// What the server has counted. What a PostgreSQL session did in its last second may be missing,
     /// unless it has ended or [`DbSession::settle`] was called.
     pub fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
         let mut counters = self.base.counters()?;
-        if let Some(process) = &self.process {
+        if let Some(process) = self.process() {
             let value = processor_us(process.pid);
             counters.push(ServerCounter { name: "server processor time", unit: "us", value });
         }
@@ -114,36 +138,42 @@ impl Server {
 
     /// Whether its process runs.
     pub fn is_alive(&mut self) -> bool {
-        self.process.as_ref().is_none_or(Spawned::is_alive)
+        self.process().is_none_or(Spawned::is_alive)
     }
 
     /// The last lines of its log.
     pub fn last_words(&self) -> String {
-        self.process
-            .as_ref()
-            .map_or(String::new(), |_| last_words(&self.place.path().join("server.log")))
+        self.process().map_or(String::new(), |_| last_words(&self.path().join("server.log")))
     }
 
-    /// The directory that is its own.
+    /// The directory that is its own; empty of a server that was there.
     pub fn path(&self) -> &Path {
-        self.place.path()
-    }
-
-    /// Number of its process; none for SQLite.
-    pub fn pid(&self) -> Option<i32> {
-        self.process.as_ref().map(|process| process.pid.as_raw_nonzero().get())
-    }
-
-    /// Ends the server, with force if it takes too long, and removes its directory.
-    pub fn stop(self) -> Result<(), DbError> {
-        let Self { base, process, place, .. } = self;
-        drop(base);
-        if let Some(mut process) = process
-            && !process.end()
-        {
-            return Err(DbError::NotEnded(process.pid.as_raw_nonzero().get()));
+        match &self.home {
+            Home::Made(_, place) => place.path(),
+            Home::Named(_) => Path::new(""),
         }
-        place.remove()
+    }
+
+    /// Number of its process, if that is ours.
+    pub fn pid(&self) -> Option<i32> {
+        self.process().map(|process| process.pid.as_raw_nonzero().get())
+    }
+
+    /// Ends the server, with force if it takes too long, and removes its directory; or drops the database.
+    pub fn stop(self) -> Result<(), DbError> {
+        let Self { base, home, .. } = self;
+        drop(base);
+        match home {
+            Home::Made(process, place) => {
+                if let Some(mut process) = process
+                    && !process.end()
+                {
+                    return Err(DbError::NotEnded(process.pid.as_raw_nonzero().get()));
+                }
+                place.remove()
+            }
+            Home::Named(own) => own.remove(),
+        }
     }
 }
 

@@ -58,9 +58,11 @@ impl Base for Sqlite {
         Ok(Box::new(SqliteClient { database, turns: Arc::clone(&self.turns) }))
     }
 
-    /// It counts nothing that lasts, and its processor time is ours.
+    /// It counts nothing that lasts, and its processor time is ours. Only who writes waits, for its turn.
     fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
-        Ok(Vec::new())
+        let value = u64::try_from(self.turns.waited().as_micros()).unwrap_or(u64::MAX);
+        let own = ServerCounter { name: "server processor time", unit: "us", value: 0 };
+        Ok(vec![ServerCounter { name: "lock wait time", unit: "us", value }, own])
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, DbError> {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 /// One at a time, first come, first served. SQLite's own waiting sleeps longer and longer, and whoever
 /// comes in time goes first.
@@ -17,6 +18,8 @@ struct Queue {
     serving: u64,
     next: u64,
     waiting: VecDeque<Thread>,
+    /// How long all have waited.
+    waited: Duration,
 }
 
 /// Whose turn it is.
@@ -32,15 +35,22 @@ impl Turns {
         let own = line.next;
         line.next += 1;
         if line.serving != own {
+            let begin = Instant::now();
             line.waiting.push_back(std::thread::current());
-        }
-        while line.serving != own {
-            drop(line);
-            // May return without reason.
-            std::thread::park();
-            line = self.line();
+            while line.serving != own {
+                drop(line);
+                // May return without reason.
+                std::thread::park();
+                line = self.line();
+            }
+            line.waited += begin.elapsed();
         }
         Served(Arc::clone(self))
+    }
+
+    /// How long all have waited, one beside the other.
+    pub(crate) fn waited(&self) -> Duration {
+        self.line().waited
     }
 }
 

@@ -7,7 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use db::{DbError, Engine, LeftDatabase, Plan, Server, left_behind, look, remove};
+use db::{
+    DbError, Engine, LeftDatabase, Plan, Server, ServerUrl, left_behind, look, look_at_server,
+    remove,
+};
 use units::Bytes;
 
 const KEY: u64 = 0xfeed_0001;
@@ -447,4 +450,42 @@ fn servers_and_sessions_can_go_to_threads() {
     goes::<Server>();
     is_shared::<Server>();
     goes::<db::DbSession>();
+}
+
+/// A server that is there: a throwaway one, asked through its socket.
+fn a_server_is_asked_in_a_database_of_its_own(engine: Engine, url: impl Fn(&str) -> String) {
+    let on = directory();
+    let Some(server) = started(&plan(engine, on.path())) else { return };
+    let socket = server.path().join("socket");
+    let url = ServerUrl::parse(engine, &url(&socket.display().to_string())).unwrap();
+    let ready = look_at_server(&url, 0xabc).unwrap();
+    assert!(ready.says[0].contains("plimsoll_0000000000000abc"), "{:?}", ready.says);
+    assert_eq!(ready.remarks.len(), 1, "{:?}", ready.remarks);
+    let mut named = ready.start(2, &|| false).unwrap().unwrap();
+    assert_eq!(named.session().unwrap().commit(), Ok(100));
+    assert!(named.counters().unwrap().iter().all(|of| of.name != "server processor time"));
+    assert!(named.size() > Bytes::ZERO && named.is_alive());
+    let again = look_at_server(&url, 0xdef).unwrap();
+    assert!(again.remarks.iter().any(|said| said.contains("abc is there")), "{:?}", again.remarks);
+    assert!(look_at_server(&url, 0xabc).unwrap().start(2, &|| false).is_err(), "it is there");
+    named.stop().unwrap();
+    assert_eq!(look_at_server(&url, 0xdef).unwrap().remarks.len(), 1, "dropped");
+    drop(look_at_server(&url, 0xdef).unwrap().start(2, &|| false).unwrap());
+    assert_eq!(look_at_server(&url, 0xdef).unwrap().remarks.len(), 1, "dropped");
+    server.stop().unwrap();
+    assert!(look_at_server(&url, 0xdef).is_err(), "it is gone");
+}
+
+#[test]
+fn a_postgres_that_is_there_is_left_as_it_was() {
+    a_server_is_asked_in_a_database_of_its_own(Engine::Postgres, |socket| {
+        format!("//postgres@/postgres?host={socket}")
+    });
+}
+
+#[test]
+fn a_mariadb_that_is_there_is_left_as_it_was() {
+    a_server_is_asked_in_a_database_of_its_own(Engine::Mariadb, |socket| {
+        format!("//root@localhost/?socket={socket}/s")
+    });
 }

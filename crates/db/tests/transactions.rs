@@ -5,7 +5,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use db::{DbError, Engine, Plan, Server, look};
-use tpcc::{Scale, Seconds, Tpcb, Tpcc, Workload};
+use tpcc::{Oltp, OltpScript, RowLaw, Scale, Seconds, Tpcb, Tpcc, Workload};
 use units::Bytes;
 
 const LOADED: Seconds = Seconds(1_700_000_000);
@@ -151,5 +151,23 @@ fn transfers_add_up() {
         play(server, &Tpcb::new(3, true).with_accounts(1000), 2, 200);
         client.batch("delete from pgbench_history where tid = 7").unwrap();
         assert_eq!(violated(server, &transfers()), ["accounts", "tellers", "branches"], "{engine}");
+    });
+}
+
+#[test]
+fn rows_that_are_deleted_come_back() {
+    let oltp = |script, law| Oltp::new(1, script, law, 3).with_rows(2000);
+    on_each(|engine, server| {
+        let whole = oltp(OltpScript::ReadWrite, RowLaw::Special);
+        assert!(server.load(&whole, &mut |_, _| true).unwrap());
+        // Fifteen rows take most of what six sessions change.
+        let repeated = play(server, &whole, 6, 100);
+        println!("{engine}: {repeated} tried again");
+        for script in [OltpScript::ReadOnly, OltpScript::WriteOnly, OltpScript::PointSelect] {
+            play(server, &oltp(script, RowLaw::Uniform), 2, 50);
+        }
+        assert_eq!(violated(server, &whole), [""; 0], "{engine}");
+        server.client().unwrap().batch("delete from sbtest1 where id = 7").unwrap();
+        assert_eq!(violated(server, &whole), ["rows"], "{engine}");
     });
 }

@@ -24,6 +24,14 @@ pub const SERVER_CPU: &str = "server processor time";
 pub const SIZE: &str = "database size";
 /// Counter: tries of transactions that the engine ended for another's sake.
 pub const REPEATED: &str = "repeated transactions";
+/// Counter: time of all sessions from begin to end of their transactions, in us.
+pub const TRANSACTION_TIME: &str = "transaction time";
+/// Counter: the part of it that sessions waited for commits, in us.
+pub const COMMIT_TIME: &str = "commit time";
+/// Counter: time of all reads of the devices below, in queue and device, in us.
+pub const READ_TIME: &str = "device read time";
+/// Counter: time that sessions waited for what others had locked, in us.
+pub const LOCK_TIME: &str = "lock wait time";
 /// Counter: flushes of the log.
 pub const LOG_FLUSHES: &str = "log syncs";
 /// Counter: flushes of log and data together, where a server does not tell them apart.
@@ -314,7 +322,8 @@ impl CounterSums {
     pub fn busy(&self) -> Option<(f64, f64)> {
         let clients = self.clients_ns as f64 / self.measured_ns.max(1) as f64;
         let time = self.sum(TIME).filter(|time| *time > 0)?;
-        let server = self.sum(SERVER_CPU).map_or(0.0, |used| used as f64 / time as f64);
+        // Of a server elsewhere it is not known.
+        let server = self.sum(SERVER_CPU)? as f64 / time as f64;
         Some((clients + server, server))
     }
 }

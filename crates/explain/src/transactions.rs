@@ -7,7 +7,10 @@ use serde::Serialize;
 use stats::LatencyHistogram;
 use suite::model::TransactionLoad;
 
-use crate::database::{CounterSums, INCONSISTENT, REPEATED, SIZE, UNCHECKED, sessions};
+use crate::database::{
+    COMMIT_TIME, CounterSums, INCONSISTENT, LOCK_TIME, READ_TIME, REPEATED, SIZE, TRANSACTION_TIME,
+    UNCHECKED, sessions,
+};
 use crate::explanation;
 use crate::findings::Findings;
 use crate::view::{CellView, View};
@@ -22,6 +25,15 @@ const NEW_ORDER: &str = "new-order";
 const READS_MIN: f64 = 0.1;
 /// Values above a percentile that is told.
 const ABOVE_MIN: u64 = 10;
+
+/// Busier processors than this share of them are the limit, whatever else takes time: all waits are
+/// longer then.
+const BUSY_FULL: f64 = 0.85;
+/// Less of the processors that so many sessions can keep busy, and they are not what takes the time.
+const BUSY_MIN: f64 = 0.5;
+/// What takes this share of the time, and so many times the next one's, is the limit.
+const LIMIT_MIN: f64 = 0.5;
+const LIMIT_LEAD: f64 = 1.5;
 
 /// What a database carries.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -69,6 +81,10 @@ pub struct TransactionFigure {
     pub failed: u64,
     /// Processors that server and clients kept busy.
     pub busy: Option<f64>,
+    /// Where the time of a transaction goes; null where the run did not count it.
+    pub time: Option<TimeShares>,
+    /// What limits the rate.
+    pub limit: TransactionLimit,
     /// What the devices did for each transaction; null where none is known.
     pub device: Option<DeviceFigure>,
 }
@@ -83,6 +99,39 @@ pub struct KindFigure {
     /// Percentiles of its response time and their values, ns; those with too little behind them are left
     /// out.
     pub response_ns: Vec<(f64, u64)>,
+}
+
+/// Where the time of transactions goes: shares, 1 together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TimeShares {
+    /// Commits: the log's flush, and the turn of those before.
+    pub commits: f64,
+    /// Waiting for what other sessions had locked; null where that is not seen, as in the next.
+    pub locks: Option<f64>,
+    /// Reads of the device.
+    pub reads: Option<f64>,
+    /// The rest: processors, the way between client and server, waits inside the server.
+    pub other: f64,
+}
+
+/// What limits the rate of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionLimit {
+    /// The processors are busy.
+    Processor,
+    /// Commits: what the log's device takes to flush.
+    Log,
+    /// Reads of the data.
+    Reads,
+    /// Rows that other sessions have locked, while these do neither of the above.
+    Locks,
+    /// Something inside the server: neither of the above, and processors are free.
+    Inside,
+    /// No single one.
+    Mixed,
+    /// The run did not count it.
+    Unknown,
 }
 
 /// What the devices right below the file systems did for a transaction.
@@ -154,8 +203,13 @@ fn figure(view: &View<'_>, findings: &Findings, row: &CellView<'_>) -> Option<Tr
     let a_minute = new_orders.map(|(_, requests, _)| 60.0 * share(*requests));
     let counted = CounterSums::of(row);
     let each = |sum: u64| sum as f64 / counted.commits.max(1) as f64;
+    let sessions = row.plans().first()?.queue_depth;
+    let time = time_shares(&counted);
+    let busy = counted.busy().map(|(all, _)| all);
+    // A session and its server's process take turns.
+    let at_most = f64::from(view.run.header.machine.processors.min(sessions).max(1));
     Some(TransactionFigure {
-        sessions: row.plans().first()?.queue_depth,
+        sessions,
         new_orders: a_minute.map(|each| {
             Number::plain(known.mean * each).within(known.low * each, known.high * each)
         }),
@@ -173,9 +227,52 @@ fn figure(view: &View<'_>, findings: &Findings, row: &CellView<'_>) -> Option<Tr
             .collect(),
         repeated: counted.sum(REPEATED).map(each),
         failed,
-        busy: counted.busy().map(|(all, _)| all),
+        busy,
+        time,
+        limit: limit_of(time, busy.map(|busy| busy / at_most)),
         device: device(row, &each),
     })
+}
+
+fn time_shares(counted: &CounterSums) -> Option<TimeShares> {
+    let all = counted.sum(TRANSACTION_TIME).filter(|all| *all > 0)?;
+    // Reads that no session waits for, and waits that end in another visit, are counted too: the time
+    // that is left bounds each.
+    let mut left = 1.0;
+    let mut share = |name: &str| {
+        let share = (counted.sum(name)? as f64 / all as f64).min(left);
+        left -= share;
+        Some(share)
+    };
+    let (commits, locks, reads) = (share(COMMIT_TIME)?, share(LOCK_TIME), share(READ_TIME));
+    Some(TimeShares { commits, locks, reads, other: left })
+}
+
+/// * `busy`: of the processors that so many sessions can keep busy.
+fn limit_of(time: Option<TimeShares>, busy: Option<f64>) -> TransactionLimit {
+    let (Some(time), Some(busy)) = (time, busy) else { return TransactionLimit::Unknown };
+    if busy >= BUSY_FULL {
+        return TransactionLimit::Processor;
+    }
+    let (locks, reads) = (time.locks.unwrap_or(0.0), time.reads.unwrap_or(0.0));
+    let other = match () {
+        () if locks >= LIMIT_MIN => TransactionLimit::Locks,
+        () if busy >= BUSY_MIN => TransactionLimit::Processor,
+        () => TransactionLimit::Inside,
+    };
+    // Who waits for a lock waits for what its holder does.
+    let of_holders = (1.0 - locks).max(f64::EPSILON);
+    let mut shares = [
+        (time.commits / of_holders, TransactionLimit::Log),
+        (reads / of_holders, TransactionLimit::Reads),
+        (time.other / of_holders, other),
+    ];
+    shares.sort_by(|(one, _), (next, _)| next.total_cmp(one));
+    let [(first, limit), (second, _), _] = shares;
+    match first >= LIMIT_MIN && first >= LIMIT_LEAD * second {
+        true => limit,
+        false => TransactionLimit::Mixed,
+    }
 }
 
 fn device(row: &CellView<'_>, each: &dyn Fn(u64) -> f64) -> Option<DeviceFigure> {
@@ -239,7 +336,11 @@ fn answer(of: &DatabaseTransactions, view: &View<'_>) -> Vec<Finding> {
                 .with("times", times),
         );
     }
-    found.extend(asked_of_device(of, last));
+    found.extend(of.figures.iter().enumerate().filter_map(|(at, figure)| {
+        let is_first = of.figures[..at].iter().all(|before| before.limit != figure.limit);
+        is_first.then(|| limited(of, figure.limit)).flatten()
+    }));
+    found.extend(in_memory(last));
     if of.consistent == Some(false) {
         let warnings = view.run.header.warnings.iter();
         let first = warnings.filter(|warning| warning.code == INCONSISTENT).map(|w| &w.text).next();
@@ -259,20 +360,49 @@ fn answer(of: &DatabaseTransactions, view: &View<'_>) -> Vec<Finding> {
     found
 }
 
-/// What a transaction takes of device and processors.
-fn asked_of_device(of: &DatabaseTransactions, figure: &TransactionFigure) -> Option<Finding> {
-    let device = figure.device.as_ref()?;
-    let number = |value: f64| Value::words(finding::numbers::digits(value));
+/// What is said of the numbers of sessions that one thing limits.
+fn limited(of: &DatabaseTransactions, limit: TransactionLimit) -> Option<Finding> {
+    let code = match limit {
+        TransactionLimit::Processor => Code::TransactionsProcessor,
+        TransactionLimit::Log => Code::TransactionsLog,
+        TransactionLimit::Reads => Code::TransactionsReads,
+        TransactionLimit::Locks => Code::TransactionsLocks,
+        TransactionLimit::Inside => Code::TransactionsInside,
+        TransactionLimit::Mixed => Code::TransactionsMixed,
+        TransactionLimit::Unknown => return None,
+    };
+    let these: Vec<_> = of.figures.iter().filter(|figure| figure.limit == limit).collect();
+    let list = |one: &dyn Fn(&TransactionFigure) -> String| {
+        let all: Vec<String> = these.iter().map(|figure| one(figure)).collect();
+        Value::words(finding::numbers::list(&all))
+    };
+    let (last, before) = these.split_last()?;
+    let mut counts: Vec<_> = before.iter().map(|figure| figure.sessions.to_string()).collect();
+    counts.push(sessions(last.sessions));
+    let shares = |share: fn(&TimeShares) -> Option<f64>| {
+        let share = |figure: &TransactionFigure| figure.time.as_ref().and_then(share);
+        list(&|figure| share(figure).map_or("?".into(), finding::numbers::percent))
+    };
+    let waits = these.iter().any(|one| one.time.and_then(|time| time.locks) >= Some(LIMIT_MIN));
     Some(
-        Finding::new(Code::TransactionsAsk)
-            .with("sessions", Value::words(sessions(figure.sessions)))
-            .with("reads", number(device.reads))
-            .with("writes", number(device.writes))
-            .with("flushes", number(device.flushes))
-            .with("busy", Value::words(figure.busy.map_or("?".into(), |b| format!("{b:.1}"))))
+        Finding::new(code)
+            .with("sessions", Value::words(finding::numbers::list(&counts)))
+            .with("commits", shares(|time| Some(time.commits)))
+            .with("locks", shares(|time| time.locks))
+            .with("reads", shares(|time| time.reads))
+            .with("other", shares(|time| Some(time.other)))
+            .with("busy", list(&|figure| figure.busy.map_or("?".into(), |b| format!("{b:.1}"))))
             .with("processors", of.processors)
-            .with("cached", device.reads < READS_MIN),
+            .with("waits", waits)
+            .with("few", last.sessions < of.processors),
     )
+}
+
+/// That the device is hardly read.
+fn in_memory(figure: &TransactionFigure) -> Option<Finding> {
+    let reads = figure.device.as_ref()?.reads;
+    let number = Value::words(finding::numbers::digits(reads));
+    (reads < READS_MIN).then(|| Finding::new(Code::TransactionsCached).with("reads", number))
 }
 
 #[cfg(test)]
@@ -306,6 +436,62 @@ mod tests {
         assert_eq!(found.consistent, Some(false));
         let codes = |code| found.answer.findings.iter().filter(|one| one.code == code).count();
         assert_eq!(codes(Code::TransactionsInconsistent), 1);
+    }
+
+    fn shares(commits: f64, locks: f64, reads: f64) -> TimeShares {
+        let other = 1.0 - commits - locks - reads;
+        TimeShares { commits, locks: Some(locks), reads: Some(reads), other }
+    }
+
+    #[test]
+    fn the_limit_takes_most_of_the_time_or_the_processors() {
+        for (time, busy, limit) in [
+            (shares(0.9, 0.0, 0.0), 0.2, TransactionLimit::Log),
+            // All waits are longer with processors that are full.
+            (shares(0.7, 0.0, 0.0), 0.9, TransactionLimit::Processor),
+            (shares(0.2, 0.0, 0.1), 0.6, TransactionLimit::Processor),
+            (shares(0.1, 0.0, 0.1), 0.3, TransactionLimit::Inside),
+            (shares(0.2, 0.0, 0.7), 0.3, TransactionLimit::Reads),
+            // Behind rows whose holders wait for the log, or for nothing of the storage.
+            (shares(0.2, 0.7, 0.0), 0.3, TransactionLimit::Log),
+            (shares(0.05, 0.7, 0.05), 0.6, TransactionLimit::Locks),
+            (shares(0.45, 0.0, 0.4), 0.3, TransactionLimit::Mixed),
+            (shares(0.3, 0.0, 0.3), 0.3, TransactionLimit::Mixed),
+        ] {
+            assert_eq!(limit_of(Some(time), Some(busy)), limit, "{time:?} {busy}");
+        }
+        assert_eq!(limit_of(None, Some(0.1)), TransactionLimit::Unknown);
+    }
+
+    #[test]
+    fn the_time_of_a_transaction_is_shared_out() {
+        let mut one = visit(0, NEW_ORDER, &[]);
+        let counter = |name: &str, value| record::Counter {
+            name: name.to_owned(),
+            unit: "us".to_owned(),
+            value,
+        };
+        one.counters = vec![
+            counter(crate::database::TIME, 1_000_000),
+            counter(crate::database::SERVER_CPU, 100_000),
+            counter(TRANSACTION_TIME, 8_000_000),
+            counter(COMMIT_TIME, 6_000_000),
+            // More than is left.
+            counter(READ_TIME, 7_000_000),
+        ];
+        let mut next = one.clone();
+        (next.order, next.repeat) = (1, 1);
+        let run = run(TargetKind::Database, vec![one, next]);
+        let view = View::new(&run);
+        let found = transactions(&view);
+        let figure = &found.figures[0];
+        assert_eq!(figure.time, Some(TimeShares { locks: None, ..shares(0.75, 0.0, 0.25) }));
+        assert_eq!(figure.limit, TransactionLimit::Log);
+        let said = found.answer.findings.iter().find(|one| one.code == Code::TransactionsLog);
+        assert_eq!(
+            said.unwrap().text(),
+            "With 1 session the log limits it: 75 % of a transaction's time passes in its commit."
+        );
     }
 
     fn entry() -> LedgerEntry {

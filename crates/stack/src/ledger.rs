@@ -41,6 +41,8 @@ pub struct Counters {
     pub reads: u64,
     /// In units of 512 bytes, on every device.
     pub read_sectors: u64,
+    /// Sum over reads of their time in queue and device, ms.
+    pub read_ms: u64,
     /// Requests completed.
     pub writes: u64,
     /// In units of 512 bytes.
@@ -138,6 +140,7 @@ fn parse(text: &str) -> Option<Counters> {
     Some(Counters {
         reads: field(0)?,
         read_sectors: field(2)?,
+        read_ms: field(3)?,
         writes: field(4)?,
         write_sectors: field(6)?,
         in_flight: field(8)?,
@@ -172,6 +175,18 @@ pub fn difference(before: &[DeviceCounters], after: &[DeviceCounters]) -> Differ
     let lost = before.iter().filter(|early| !after.iter().any(|late| late.device == early.device));
     found.unknown.extend(lost.map(|early| (early.device.clone(), UnknownCounters::Unpaired)));
     found
+}
+
+/// Sum over reads of their time in queue and device, ms, of the devices right below the file systems; none
+/// where that is not known of each.
+pub fn read_ms(before: &[DeviceCounters], after: &[DeviceCounters]) -> Option<u64> {
+    let firsts = after.iter().filter(|device| device.depth == 0);
+    let spent = |late: &DeviceCounters| {
+        let early = before.iter().find(|early| early.device == late.device)?;
+        Some(advance_ms(early.counters.ok()?.read_ms, late.counters.ok()?.read_ms))
+    };
+    let all = firsts.map(spent).collect::<Option<Vec<_>>>()?;
+    (!all.is_empty()).then(|| all.iter().sum())
 }
 
 fn entry(
@@ -243,6 +258,13 @@ mod tests {
             }]
         );
         assert!(found.unknown.is_empty());
+        let mut pair = [counters("1 2 3 40 5 6 7 8 9 10 11"), counters("1 2 3 90 5 6 7 8 9 10 11")];
+        let spent = |[before, after]: &[DeviceCounters; 2]| {
+            read_ms(std::slice::from_ref(before), std::slice::from_ref(after))
+        };
+        assert_eq!(spent(&pair), None, "of the devices below it only");
+        pair.iter_mut().for_each(|device| device.depth = 0);
+        assert_eq!(spent(&pair), Some(50));
     }
 
     #[test]

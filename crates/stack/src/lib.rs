@@ -28,7 +28,9 @@ pub use gather::{Own, gather};
 pub use held::{Handle, Held, Imprint, lease, patiently};
 pub use host::Host;
 pub use input::open_regular;
-pub use ledger::{Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference};
+pub use ledger::{
+    Counters, DeviceCounters, Difference, Ledger, UnknownCounters, difference, read_ms,
+};
 pub use link::slowest_link;
 pub use machine::machine;
 pub use mark::{

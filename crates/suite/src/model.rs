@@ -465,7 +465,7 @@ impl Work {
 pub struct Transactions {
     /// Which transactions.
     pub load: TransactionLoad,
-    /// How large the database is: in warehouses of TPC-C, branches of TPC-B.
+    /// How large the database is: in warehouses of TPC-C, branches of TPC-B, 100 000 rows of sysbench.
     pub scale: u32,
 }
 
@@ -481,6 +481,22 @@ pub enum TransactionLoad {
     Tpcb,
     /// Its select alone.
     TpcbSelect,
+    /// sysbench's `oltp_read_write`; rows are drawn as 1.0 does without being told.
+    OltpReadWrite,
+    /// `oltp_read_only`.
+    OltpReadOnly,
+    /// `oltp_write_only`.
+    OltpWriteOnly,
+    /// `oltp_point_select`.
+    OltpPointSelect,
+    /// `oltp_read_write --rand-type=uniform`.
+    OltpReadWriteUniform,
+    /// `oltp_read_only --rand-type=uniform`.
+    OltpReadOnlyUniform,
+    /// `oltp_write_only --rand-type=uniform`.
+    OltpWriteOnlyUniform,
+    /// `oltp_point_select --rand-type=uniform`.
+    OltpPointSelectUniform,
 }
 
 impl TransactionLoad {
@@ -490,6 +506,14 @@ impl TransactionLoad {
             Self::Tpcc => "tpcc",
             Self::Tpcb => "tpcb",
             Self::TpcbSelect => "tpcb-select",
+            Self::OltpReadWrite => "oltp-read-write",
+            Self::OltpReadOnly => "oltp-read-only",
+            Self::OltpWriteOnly => "oltp-write-only",
+            Self::OltpPointSelect => "oltp-point-select",
+            Self::OltpReadWriteUniform => "oltp-read-write-uniform",
+            Self::OltpReadOnlyUniform => "oltp-read-only-uniform",
+            Self::OltpWriteOnlyUniform => "oltp-write-only-uniform",
+            Self::OltpPointSelectUniform => "oltp-point-select-uniform",
         }
     }
 
@@ -498,6 +522,7 @@ impl TransactionLoad {
         match self {
             Self::Tpcc => Bytes::mib(110),
             Self::Tpcb | Self::TpcbSelect => Bytes::mib(15),
+            _ => Bytes::mib(24),
         }
     }
 
@@ -506,6 +531,7 @@ impl TransactionLoad {
         let (one, several) = match self {
             Self::Tpcc => ("warehouse", "warehouses"),
             Self::Tpcb | Self::TpcbSelect => ("branch", "branches"),
+            _ => return format!("{:.1} million rows", f64::from(scale) / 10.0),
         };
         format!("{scale} {}", if scale == 1 { one } else { several })
     }

@@ -29,6 +29,7 @@ fn they_have_a_load_and_a_scale() {
     assert_eq!(plain.mix.block_size_max(), Bytes::ZERO);
     assert_eq!(wanted.load.units(1), "1 warehouse");
     assert_eq!(TransactionLoad::Tpcb.units(7), "7 branches");
+    assert_eq!(TransactionLoad::OltpReadOnly.units(25), "2.5 million rows");
 }
 
 #[test]
@@ -38,7 +39,10 @@ fn what_makes_no_sense_is_refused() {
     for (phase, part) in [
         (of.to_owned(), "needs `transactions`"),
         (format!("{of}transactions = {{ scale = 3 }}"), "needs a `load`"),
-        (format!("{of}transactions = {{ load = \"tpcx\" }}"), "`tpcc`, `tpcb` or `tpcb-select`"),
+        (
+            format!("{of}transactions = {{ load = \"tpcx\" }}"),
+            "`tpcc`, `tpcb`, `tpcb-select`, `oltp-read-write`",
+        ),
         (format!("{of}transactions = {{ load = \"tpcc\", scale = 0 }}"), "transactions.scale"),
         (format!("{of}{tpcc}threads = 2"), "its sessions are its `queue_depth`"),
         (format!("{of}{tpcc}think = \"1ms\""), "without a pause"),

@@ -86,6 +86,11 @@ impl Flight {
         self.calls.push((statement, self.fields.len()));
     }
 
+    pub(crate) fn add_all(&mut self, statement: usize, parameters: &[Datum]) {
+        self.fields.extend_from_slice(parameters);
+        self.calls.push((statement, self.fields.len()));
+    }
+
     pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.fields.clear();

@@ -59,6 +59,11 @@ impl<'a> Calls<'a> {
         self.flight.add(step.into(), parameters);
     }
 
+    /// The same with parameters that were drawn before.
+    pub fn add_all(&mut self, step: impl Into<usize>, parameters: &[Datum]) {
+        self.flight.add_all(step.into(), parameters);
+    }
+
     /// Sends what was added. Replies that nobody took are dropped.
     pub fn fly(&mut self) -> Tried<()> {
         let mut replies = Vec::new();

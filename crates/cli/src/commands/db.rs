@@ -1,12 +1,14 @@
 //! `plimsoll db`: the same questions asked by a database.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Display, Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use explain::compare::Terms;
 use explain::database::{DatabaseCommits, SUITE, SessionFigure, commits};
-use explain::transactions::{self, DatabaseTransactions};
+use explain::transactions::{
+    self, DatabaseTransactions, DeviceFigure, TimeShares, TransactionFigure,
+};
 use explain::view::View;
 use finding::Section;
 use report::Columns;
@@ -34,7 +36,9 @@ Examples:
   plimsoll db commit --on /hdd --log-on /nvme --engine mariadb
   plimsoll db commit --on /ssd --engine postgres --dry-run
   plimsoll db tpcc --on /ssd --warehouses 10 --engine mariadb
-  plimsoll db tpcb --on /ssd --scale 50 --engine postgres";
+  plimsoll db tpcb --on /ssd --scale 50 --engine postgres
+  plimsoll db oltp --on /ssd --scale 50 --engine mariadb --uniform
+  PGPASSWORD=... plimsoll db tpcc --server postgres://joe@db1/postgres --warehouses 10";
 
 /// Visits of each number of sessions; of commits, blocks in which database and place take turns.
 const VISITS: u32 = 8;
@@ -51,8 +55,8 @@ const TRANSACTIONS_MEMORY_MAX: Bytes = Bytes::gib(1);
 
 /// Ask a database what its storage carries
 ///
-/// Plimsoll starts a database of its own in a directory that it makes, asks it and removes it. It never
-/// touches a database that is there.
+/// Plimsoll starts a database of its own in a directory that it makes, asks it and removes it. On a server
+/// that you name it makes a database and drops it. It never touches a database that is there.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DbArgs {
@@ -65,6 +69,7 @@ enum DbCommand {
     Commit(Box<CommitArgs>),
     Tpcc(Box<TpccArgs>),
     Tpcb(Box<TpcbArgs>),
+    Oltp(Box<OltpArgs>),
 }
 
 /// Which database.
@@ -141,12 +146,64 @@ pub struct TpcbArgs {
     database: DatabaseOptions,
 }
 
+/// How many transactions of sysbench's OLTP scripts does a database carry on a place
+///
+/// One table as sysbench 1.0 makes it, and the transaction of its script: 14 reads and 4 writes of
+/// `oltp_read_write`. Three quarters of all rows are drawn from less than a hundredth of the table, as
+/// sysbench does without being told; that hundredth is in memory soon. `--uniform` draws all rows alike.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct OltpArgs {
+    /// How large the table is, in 100 000 rows of 240 bytes
+    #[arg(long, short, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    scale: u32,
+    /// read-write, read-only, write-only or point-select
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Script::ReadWrite)]
+    #[arg(hide_possible_values = true)]
+    script: Script,
+    /// Draw all rows alike, as `sysbench --rand-type=uniform`
+    #[arg(long)]
+    uniform: bool,
+    #[command(flatten)]
+    database: DatabaseOptions,
+}
+
+/// Which of sysbench's scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Script {
+    ReadWrite,
+    ReadOnly,
+    WriteOnly,
+    PointSelect,
+}
+
+impl OltpArgs {
+    const fn load(&self) -> TransactionLoad {
+        match (self.script, self.uniform) {
+            (Script::ReadWrite, false) => TransactionLoad::OltpReadWrite,
+            (Script::ReadOnly, false) => TransactionLoad::OltpReadOnly,
+            (Script::WriteOnly, false) => TransactionLoad::OltpWriteOnly,
+            (Script::PointSelect, false) => TransactionLoad::OltpPointSelect,
+            (Script::ReadWrite, true) => TransactionLoad::OltpReadWriteUniform,
+            (Script::ReadOnly, true) => TransactionLoad::OltpReadOnlyUniform,
+            (Script::WriteOnly, true) => TransactionLoad::OltpWriteOnlyUniform,
+            (Script::PointSelect, true) => TransactionLoad::OltpPointSelectUniform,
+        }
+    }
+}
+
 /// Which database, where, and how long.
 #[derive(Debug, Args)]
 struct DatabaseOptions {
     /// Directory on the storage in question
-    #[arg(long, value_name = "DIRECTORY")]
-    on: PathBuf,
+    #[arg(long, value_name = "DIRECTORY", required_unless_present = "server")]
+    on: Option<PathBuf>,
+    /// A server that is there, postgres://USER@HOST/DATABASE or mysql://...: a database of its own is made
+    /// on it, and dropped at the end. Password: PGPASSWORD, MYSQL_PWD. Not for `commit`
+    #[arg(long, value_name = "URL", value_parser = server_target)]
+    #[arg(conflicts_with_all = ["on", "engine", "log_on", "memory"])]
+    server: Option<String>,
     /// Which database: postgres, mariadb or sqlite
     #[arg(long, value_name = "NAME", value_enum, default_value_t = DatabaseEngine::Sqlite)]
     #[arg(hide_possible_values = true)]
@@ -170,6 +227,15 @@ struct DatabaseOptions {
     ask: AskOptions,
 }
 
+/// A URL as a target is named.
+fn server_target(url: &str) -> Result<String, String> {
+    match url.split_once(':') {
+        Some(("postgres" | "postgresql", rest)) => Ok(format!("postgres:{rest}")),
+        Some(("mysql" | "mariadb", rest)) => Ok(format!("mariadb:{rest}")),
+        _ => Err("wanted postgres://USER@HOST/DATABASE or mysql://USER@HOST".to_owned()),
+    }
+}
+
 fn minutes(text: &str) -> Result<f64, String> {
     let minutes = text.parse().ok().filter(|minutes| (0.1..=1440.0).contains(minutes));
     minutes.ok_or_else(|| "wanted minutes from 0.1 to 1440".to_owned())
@@ -189,11 +255,19 @@ pub fn db(args: &DbArgs, common: &Common, output: &Output) -> Result<ExitCode, F
             };
             play(("tpcb", load, args.scale), &args.database, common, output)
         }
+        DbCommand::Oltp(args) => {
+            play(("oltp", args.load(), args.scale), &args.database, common, output)
+        }
     }
 }
 
 fn commit(args: &DatabaseOptions, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
     let output = &output.quiet(args.ask.quiet);
+    if let Some(server) = &args.server {
+        let why = "a server that is there has no place to take turns with";
+        return Err(Failure::new(ExitCode::Usage, why)
+            .hint(format!("`plimsoll run commits --target {server}` measures it alone")));
+    }
     args.refuse_unfit()?;
     let sides = args.sides();
     let told = LiveArgs::in_blocks(VISITS, &args.ask);
@@ -241,7 +315,7 @@ fn play(
     order::exactly(&mut source, VISITS)?;
     // All of them are made, however early the rate is known.
     source.set_precision(1.0)?;
-    let quarter = Bytes::new(load.unit_bytes().get() * u64::from(scale) / 4);
+    let quarter = Bytes::mib((load.unit_bytes().get() >> 20) * u64::from(scale) / 4);
     let target = database.target(quarter.clamp(TRANSACTIONS_MEMORY_MIN, TRANSACTIONS_MEMORY_MAX));
     let store_path = order::store_path(common)?;
     let prepared = runner::prepare(&Order {
@@ -301,7 +375,36 @@ fn transactions_text(found: &DatabaseTransactions) -> String {
             ]);
         }
     }
-    format!("{out}\n{}", columns.print())
+    format!("{out}\n{}\n{}", columns.print(), costs_text(found))
+}
+
+/// Where the time of a transaction goes, and what it asks of the device.
+fn costs_text(found: &DatabaseTransactions) -> String {
+    let mut columns = Columns::new(vec![true; 9]);
+    let heads = ["sessions", "commit", "locks", "reads", "other", "processors"];
+    let asked = ["reads each", "writes each", "flushes each"];
+    columns.row(heads.iter().chain(&asked).map(|&head| head.to_owned()).collect());
+    for TransactionFigure { sessions, time, busy, device, .. } in &found.figures {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let share = |of: fn(&TimeShares) -> Option<f64>| {
+            or_dash(time.as_ref().and_then(of).map(finding::numbers::percent))
+        };
+        let each = |of: fn(&DeviceFigure) -> f64| {
+            or_dash(device.as_ref().map(of).map(finding::numbers::digits))
+        };
+        columns.row(vec![
+            sessions.to_string(),
+            share(|time| Some(time.commits)),
+            share(|time| time.locks),
+            share(|time| time.reads),
+            share(|time| Some(time.other)),
+            or_dash(busy.map(|busy| format!("{busy:.1} of {}", found.processors))),
+            each(|device| device.reads),
+            each(|device| device.writes),
+            each(|device| device.flushes),
+        ]);
+    }
+    columns.print()
 }
 
 /// The answer, then every figure.
@@ -332,21 +435,28 @@ fn text(found: &DatabaseCommits) -> String {
 
 impl DatabaseOptions {
     fn refuse_unfit(&self) -> Result<(), Failure> {
-        let mut places = std::iter::once(&self.on).chain(&self.log_on);
+        let mut places = self.on.iter().chain(&self.log_on);
         places.try_for_each(|place| refuse_unfit(&place.display().to_string()))
+    }
+
+    fn place(&self) -> Display<'_> {
+        self.on.as_deref().unwrap_or(Path::new("")).display()
     }
 
     /// As a target is named.
     fn target(&self, memory: Bytes) -> String {
+        if let Some(server) = &self.server {
+            return server.clone();
+        }
         let log = self.log_on.as_ref().map(|log| format!(",log={}", log.display()));
         let log = log.unwrap_or_default();
-        let (name, on) = (self.engine.name(), self.on.display());
+        let (name, on) = (self.engine.name(), self.place());
         format!("{name}:{on}{log},memory={}", self.memory.unwrap_or(memory).exact())
     }
 
     fn sessions(&self, otherwise: &[u32]) -> Vec<u32> {
         match self.sessions.as_slice() {
-            [] if self.engine == DatabaseEngine::Sqlite => vec![1],
+            [] if self.server.is_none() && self.engine == DatabaseEngine::Sqlite => vec![1],
             [] => otherwise.to_vec(),
             given => given.to_vec(),
         }
@@ -362,7 +472,8 @@ impl DatabaseOptions {
     fn sides(&self) -> Vec<NamedSide> {
         let name = self.engine.name();
         let database = self.target(COMMIT_MEMORY);
-        let place = self.log_on.as_ref().unwrap_or(&self.on).display().to_string();
+        let log_on = self.log_on.as_ref().map(|log| log.display().to_string());
+        let place = log_on.unwrap_or_else(|| self.place().to_string());
         let sessions = self.sessions(&[1, 8, 64]);
         let time = self.time(2 * sessions.len(), RAMP_S);
         let depths: Vec<_> = sessions.iter().map(|&n| toml::Value::Integer(n.into())).collect();
@@ -374,6 +485,6 @@ impl DatabaseOptions {
             ..SideFile::default()
         };
         let (database, other) = (side(&database), side(&place));
-        vec![(format!("{name} on {}", self.on.display()), database), (place, other)]
+        vec![(format!("{name} on {}", self.place()), database), (place, other)]
     }
 }

@@ -189,6 +189,10 @@ fn transactions_are_loaded_played_and_checked() {
         };
         let orders = share("new-order").unwrap().unwrap();
         assert!((0.3..0.6).contains(&orders), "{said}");
+        let parts = ["commits", "locks", "reads", "other"];
+        let sum: f64 = parts.map(|part| figure["time"][part].as_f64().unwrap()).iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{said}");
+        assert_ne!(figure["limit"], "unknown", "{said}");
     }
     assert_eq!(fs::read_dir(lab.path("on")).unwrap().count(), 0);
     // The stored run answers the same.
@@ -210,6 +214,11 @@ fn what_cannot_be_is_said_before_anything_is_made() {
         (format!("run random-read --target sqlite:{on}"), 2, ["cannot play", "`commits`"]),
         ("run tpcc --target null:".to_owned(), 2, ["is no database", "sqlite:DIRECTORY"]),
         (format!("db tpcc --on {on} --warehouses 0"), 2, ["warehouses", ""]),
+        ("db oltp".to_owned(), 2, ["--on <DIRECTORY>", ""]),
+        ("db tpcc --server mysql://joe:secret@nowhere/app".to_owned(), 2, ["MYSQL_PWD", ""]),
+        ("db tpcc --server oracle://joe@nowhere".to_owned(), 2, ["postgres://", "mysql://"]),
+        ("db tpcc --server postgres://joe@localhost:1/app".to_owned(), 5, ["connect", ""]),
+        ("db commit --server postgres://joe@localhost:1/app".to_owned(), 2, ["run commits", ""]),
         (format!("db tpcc --on {on} --warehouses 90000"), 3, ["no room", ""]),
         ("run commits --target sqlite:".to_owned(), 2, ["needs a directory", ""]),
         (format!("run commits --target sqlit:{on}"), 2, ["did you mean `sqlite:`", ""]),

@@ -21,7 +21,7 @@ fn suites(lab: &Lab) -> Vec<String> {
 }
 
 /// What asks a database is played on one.
-const OF_DATABASES: [&str; 2] = ["tpcc", "tpcb"];
+const OF_DATABASES: [&str; 3] = ["tpcc", "tpcb", "oltp"];
 
 fn play(hand: usize) {
     let lab = Lab::new(&format!("every-suite-{hand}"));

@@ -112,7 +112,10 @@ impl LoadClient for PostgresLoad {
 fn said(error: postgres::Error) -> SessionError {
     let class = match error.code() {
         Some(&SqlState::T_R_DEADLOCK_DETECTED) => ErrorClass::Deadlock,
-        Some(&SqlState::T_R_SERIALIZATION_FAILURE) => ErrorClass::Serialization,
+        // Also of a row that another session has deleted and inserted meanwhile.
+        Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::UNIQUE_VIOLATION) => {
+            ErrorClass::Serialization
+        }
         Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN) => ErrorClass::Gone,
         None if error.is_closed() => ErrorClass::Gone,
         _ => ErrorClass::Other,

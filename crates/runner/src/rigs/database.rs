@@ -1,15 +1,16 @@
 //! `postgres:DIRECTORY`, `mariadb:DIRECTORY`, `sqlite:DIRECTORY`: a database that is made in a
 //! directory for the run, and removed with it. It plays commits, where a session inserts a row and waits
 //! until that is durable, or transactions on tables that are loaded before. `,log=DIRECTORY` has the log
-//! elsewhere, `,memory=SIZE` sets its cache.
+//! elsewhere, `,memory=SIZE` sets its cache. Behind `postgres:` or `mariadb:` may also be the `//...` of a
+//! URL: then a database is made on that server, and dropped at the end.
 
 mod clients;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant as WallInstant;
+use std::time::{Duration, Instant as WallInstant};
 
-use db::{Engine, Plan, Ready, Server};
+use db::{Engine, Plan, Ready, Server, ServerUrl};
 use record::{Counter, LedgerEntry, RunHeader, TargetKind, TargetRecord, Warning};
 use stack::{DeviceCounters, Host, Ledger, Target};
 use stats::random::derive_seed;
@@ -17,7 +18,7 @@ use suite::model::{Cell, Suite, Transactions, Work};
 use tpcc::Workload;
 use units::Bytes;
 
-use self::clients::{CommitSeat, Retries, TransactionSeat};
+use self::clients::{CommitSeat, SessionTimes, TransactionSeat};
 
 use crate::find::Found;
 use crate::quiet::Level;
@@ -51,15 +52,73 @@ const MEMORY: Bytes = Bytes::mib(128);
 
 /// A database as it is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct NamedDatabase {
+enum NamedDatabase {
+    /// In a directory.
+    Made(MadeDatabase),
+    /// On a server that is there.
+    Server(ServerUrl),
+}
+
+impl NamedDatabase {
+    /// From what is behind the colon.
+    fn parse(engine: Engine, rest: &str) -> Result<Self, String> {
+        match rest.starts_with("//") {
+            true => ServerUrl::parse(engine, rest).map(Self::Server),
+            false => MadeDatabase::parse(engine, rest).map(Self::Made),
+        }
+    }
+
+    const fn engine(&self) -> Engine {
+        match self {
+            Self::Made(made) => made.engine,
+            Self::Server(url) => url.engine,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Made(made) => made.text(),
+            Self::Server(url) => url.rest().to_owned(),
+        }
+    }
+
+    /// With paths that say the same wherever they are read.
+    fn resolved(&self) -> String {
+        match self {
+            Self::Made(made) => made.resolved().text(),
+            Self::Server(_) => self.text(),
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = &PathBuf> {
+        let made = match self {
+            Self::Made(made) => Some(made),
+            Self::Server(_) => None,
+        };
+        made.into_iter().flat_map(|made| std::iter::once(&made.on).chain(&made.log_on))
+    }
+
+    /// Looks whether it can be made. Changes nothing.
+    fn look(&self, data: Bytes, key: u64) -> Result<Ready, db::DbError> {
+        match self.clone() {
+            Self::Made(MadeDatabase { engine, on, log_on, memory }) => {
+                db::look(&Plan { engine, on, log_on, memory, data, key })
+            }
+            Self::Server(url) => db::look_at_server(&url, key),
+        }
+    }
+}
+
+/// A database that is made in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct MadeDatabase {
     engine: Engine,
     on: PathBuf,
     log_on: Option<PathBuf>,
     memory: Bytes,
 }
 
-impl NamedDatabase {
-    /// From what is behind the colon.
+impl MadeDatabase {
     fn parse(engine: Engine, rest: &str) -> Result<Self, String> {
         let (mut on, mut log_on, mut memory) = (rest, None, MEMORY);
         // From the end: a directory's name may have commas.
@@ -84,15 +143,10 @@ impl NamedDatabase {
         format!("{}{log}{memory}", self.on.display())
     }
 
-    /// With paths that say the same wherever they are read.
     fn resolved(&self) -> Self {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let log_on = self.log_on.as_deref().map(real);
         Self { on: real(&self.on), log_on, ..self.clone() }
-    }
-
-    fn places(&self) -> impl Iterator<Item = &PathBuf> {
-        std::iter::once(&self.on).chain(&self.log_on)
     }
 }
 
@@ -119,9 +173,8 @@ fn find(
     let named = parsed.map_err(|why| RunError::TargetName { text: rest.to_owned(), why })?;
     let suite = crate::find::checked(source, None)?;
     let asked = asked(&suite, engine)?;
-    let NamedDatabase { on, log_on, memory, .. } = named.clone();
     // The run's number is not known yet: what is looked at is the same for all.
-    let ready = db::look(&Plan { engine, on, log_on, memory, data: asked.data(), key: 0 })?;
+    let ready = named.look(asked.data(), 0)?;
     let host = Host::this();
     let targets = named.places().map(|place| Ok(stack::inspect(&host, place)?));
     let targets: Vec<Target> = targets.collect::<Result<_, RunError>>()?;
@@ -141,7 +194,7 @@ fn find(
 }
 
 fn record(named: &NamedDatabase, targets: &[Target], ready: &Ready) -> TargetRecord {
-    let name = named.engine.name();
+    let name = named.engine().name();
     let first = targets.first().and_then(|target| target.mount.as_ref());
     let devices = targets.iter().flat_map(|target| &target.devices);
     let mut names: Vec<String> = Vec::new();
@@ -150,13 +203,13 @@ fn record(named: &NamedDatabase, targets: &[Target], ready: &Ready) -> TargetRec
             names.push(device.name.clone());
         }
     }
-    let mut remarks = vec![format!("{}, made for this run", ready.program)];
-    if targets.iter().all(|target| target.devices.is_empty()) {
+    let mut remarks = ready.remarks.clone();
+    if !targets.is_empty() && targets.iter().all(|target| target.devices.is_empty()) {
         remarks.push("no block device is known below: what ends the rate is not seen".to_owned());
     }
     TargetRecord {
         given: format!("{name}:{}", named.text()),
-        resolved: format!("{name}:{}", named.resolved().text()),
+        resolved: format!("{name}:{}", named.resolved()),
         kind: TargetKind::Database,
         size_bytes: 0,
         files: 0,
@@ -245,9 +298,7 @@ impl Site for Database {
     fn enter(self: Box<Self>, entry: &Entering<'_>) -> Result<Box<dyn Rig>, RunError> {
         // Nothing depends on it, and whoever removes that run is told.
         self.stale.iter().for_each(|left| drop(db::remove(left)));
-        let NamedDatabase { engine, on, log_on, memory } = self.named.clone();
-        let data = self.asked.data();
-        let ready = db::look(&Plan { engine, on, log_on, memory, data, key: entry.key })?;
+        let ready = self.named.look(self.asked.data(), entry.key)?;
         let sessions = entry.cells.iter().map(|cell| {
             cell.streams.iter().map(|stream| stream.threads * stream.queue_depth).sum()
         });
@@ -258,7 +309,7 @@ impl Site for Database {
         let server = ready.start(sessions, entry.stops)?;
         let Some(server) = server else { return Err(RunError::Stopped) };
         let before = ledger.snapshot();
-        let name = self.named.engine.name();
+        let name = self.named.engine().name();
         Ok(Box::new(RunningDatabase {
             name,
             server: Some(server),
@@ -271,7 +322,7 @@ impl Site for Database {
                 Asked::Transactions(wanted) => Some(clients::workload(wanted, entry.seed)?),
             },
             is_loaded: false,
-            retries: Arc::default(),
+            witness: Arc::default(),
         }))
     }
 }
@@ -288,7 +339,7 @@ struct RunningDatabase {
     /// What transactions are played on.
     workload: Option<Box<dyn Workload>>,
     is_loaded: bool,
-    retries: Arc<Retries>,
+    witness: Arc<SessionTimes>,
 }
 
 impl Rig for RunningDatabase {
@@ -316,13 +367,13 @@ impl Rig for RunningDatabase {
                 None => Box::new(CommitSeat { name, session: server.session()? }),
                 Some(workload) => {
                     let player = workload.player(number, derive_seed(seed, &[u64::from(number)]));
-                    let (client, retries) = (server.client()?, Arc::clone(&self.retries));
+                    let (client, witness) = (server.client()?, Arc::clone(&self.witness));
                     Box::new(TransactionSeat::new(
                         name,
                         client,
                         workload.as_ref(),
                         player,
-                        retries,
+                        witness,
                     )?)
                 }
             })
@@ -379,17 +430,27 @@ impl Rig for RunningDatabase {
         let Some((begin, before)) = self.counted.take() else { return Vec::new() };
         let after = self.server.as_mut().and_then(|server| server.counters().ok());
         let Some(after) = after else { return Vec::new() };
-        let size = self.server.as_ref().map_or(0, |server| server.size().get());
+        let size = self.server.as_mut().map_or(0, |server| server.size().get());
         let took = u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX);
         let grown = after.iter().filter_map(|now| {
             let then = before.iter().find(|then| then.name == now.name)?;
             Some(counter(now.name, now.unit, now.value.saturating_sub(then.value)))
         });
-        let own = [
+        let mut own = vec![
             counter(explain::database::TIME, "us", took),
             counter(explain::database::SIZE, "B", size),
-            counter(explain::database::REPEATED, "", self.retries.take()),
         ];
+        if self.workload.is_some() {
+            let seen = self.witness.take();
+            let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+            own.extend([
+                counter(explain::database::REPEATED, "", seen.repeated),
+                counter(explain::database::TRANSACTION_TIME, "us", us(seen.transactions)),
+                counter(explain::database::COMMIT_TIME, "us", us(seen.commits)),
+            ]);
+            let read_ms = stack::read_ms(&self.before, &self.ledger.snapshot());
+            own.extend(read_ms.map(|ms| counter(explain::database::READ_TIME, "us", 1000 * ms)));
+        }
         own.into_iter().chain(grown).collect()
     }
 
@@ -441,7 +502,7 @@ mod tests {
 
     #[test]
     fn options_stand_behind_a_directory_that_may_have_commas() {
-        let read = |rest| NamedDatabase::parse(Engine::Postgres, rest).unwrap();
+        let read = |rest| MadeDatabase::parse(Engine::Postgres, rest).unwrap();
         assert_eq!(read("/a,b").on, PathBuf::from("/a,b"));
         let full = read("/a,b,log=/nvme,memory=1GiB");
         assert_eq!((full.on.to_str(), full.memory), (Some("/a,b"), Bytes::gib(1)));
@@ -450,6 +511,26 @@ mod tests {
         assert_eq!(read("/a,memory=128MiB").text(), "/a", "what it has anyway is not told");
         for bad in ["", ",log=/x", "/a,memory=much"] {
             assert!(NamedDatabase::parse(Engine::Sqlite, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_named_by_its_url_without_a_password() {
+        for (engine, rest) in [
+            (Engine::Postgres, "//joe@db1:5433/app?sslmode=disable"),
+            (Engine::Postgres, "//joe@/app?host=/run/pg"),
+            (Engine::Mariadb, "//joe@db1/app"),
+        ] {
+            assert_eq!(NamedDatabase::parse(engine, rest).unwrap().text(), rest);
+        }
+        for (engine, rest, part) in [
+            (Engine::Postgres, "//joe:secret@db1/app", "PGPASSWORD"),
+            (Engine::Postgres, "//joe@db1/app?password=secret", "PGPASSWORD"),
+            (Engine::Mariadb, "//joe:secret@db1/app", "MYSQL_PWD"),
+            (Engine::Sqlite, "//joe@db1/app", "has no server"),
+        ] {
+            let said = NamedDatabase::parse(engine, rest).unwrap_err();
+            assert!(said.contains(part) && !said.contains("secret"), "{said}");
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use db::{DbSession, LoadClient, Violation};
 use device::Op;
 use meter::{Done, OpId};
 use suite::model::{TransactionLoad, Transactions};
-use tpcc::{PlayedTransaction, Player, Scale, Seconds, Tpcb, Tpcc, Workload};
+use tpcc::{
+    Flight, Intent, Oltp, OltpScript, PlayedTransaction, Player, Reply, RowLaw, Scale, Seconds,
+    Session, SessionError, Statement, Tpcb, Tpcc, Workload,
+};
 
 use crate::RunError;
 use crate::rig::Seat;
@@ -29,7 +32,10 @@ pub(super) fn violated(violation: &Violation) -> String {
 
 /// What is loaded and played.
 pub(super) fn workload(wanted: Transactions, seed: u64) -> Result<Box<dyn Workload>, RunError> {
+    use OltpScript::{PointSelect, ReadOnly, ReadWrite, WriteOnly};
+    use RowLaw::{Special, Uniform};
     let Transactions { load, scale } = wanted;
+    let oltp = |script, law| Box::new(Oltp::new(scale, script, law, seed));
     Ok(match load {
         TransactionLoad::Tpcc => {
             let scale = Scale::new(scale).map_err(|error| RunError::Loading(error.to_string()))?;
@@ -37,22 +43,81 @@ pub(super) fn workload(wanted: Transactions, seed: u64) -> Result<Box<dyn Worklo
         }
         TransactionLoad::Tpcb => Box::new(Tpcb::new(scale, false)),
         TransactionLoad::TpcbSelect => Box::new(Tpcb::new(scale, true)),
+        TransactionLoad::OltpReadWrite => oltp(ReadWrite, Special),
+        TransactionLoad::OltpReadOnly => oltp(ReadOnly, Special),
+        TransactionLoad::OltpWriteOnly => oltp(WriteOnly, Special),
+        TransactionLoad::OltpPointSelect => oltp(PointSelect, Special),
+        TransactionLoad::OltpReadWriteUniform => oltp(ReadWrite, Uniform),
+        TransactionLoad::OltpReadOnlyUniform => oltp(ReadOnly, Uniform),
+        TransactionLoad::OltpWriteOnlyUniform => oltp(WriteOnly, Uniform),
+        TransactionLoad::OltpPointSelectUniform => oltp(PointSelect, Uniform),
     })
 }
 
-/// Transactions that were tried again.
+/// What sessions see of their transactions, ramps included.
 #[derive(Debug, Default)]
-pub(super) struct Retries(AtomicU64);
+pub(super) struct SessionTimes {
+    repeated: AtomicU64,
+    transactions_ns: AtomicU64,
+    commits_ns: AtomicU64,
+}
 
-impl Retries {
-    fn add(&self, count: usize) {
-        if count > 0 {
-            self.0.fetch_add(count as u64, Ordering::Relaxed);
-        }
+/// What was seen since it was last taken.
+pub(super) struct Witnessed {
+    /// Tries before the last one.
+    pub repeated: u64,
+    /// From begin to end of each.
+    pub transactions: Duration,
+    /// The part of it that passed in commits.
+    pub commits: Duration,
+}
+
+impl SessionTimes {
+    fn add(&self, repeated: usize, transaction: Duration, commits: Duration) {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        self.repeated.fetch_add(repeated as u64, Ordering::Relaxed);
+        self.transactions_ns.fetch_add(ns(transaction), Ordering::Relaxed);
+        self.commits_ns.fetch_add(ns(commits), Ordering::Relaxed);
     }
 
-    pub(super) fn take(&self) -> u64 {
-        self.0.swap(0, Ordering::Relaxed)
+    pub(super) fn take(&self) -> Witnessed {
+        let time = |of: &AtomicU64| Duration::from_nanos(of.swap(0, Ordering::Relaxed));
+        Witnessed {
+            repeated: self.repeated.swap(0, Ordering::Relaxed),
+            transactions: time(&self.transactions_ns),
+            commits: time(&self.commits_ns),
+        }
+    }
+}
+
+/// A connection whose commits are timed.
+struct Watched<'a> {
+    client: &'a mut dyn LoadClient,
+    commits: Duration,
+}
+
+impl Session for Watched<'_> {
+    fn prepare(&mut self, statements: &[Statement]) -> Result<(), SessionError> {
+        self.client.prepare(statements)
+    }
+
+    fn begin(&mut self, intent: Intent) -> Result<(), SessionError> {
+        self.client.begin(intent)
+    }
+
+    fn fly(&mut self, flight: &Flight, replies: &mut Vec<Reply>) -> Result<(), SessionError> {
+        self.client.fly(flight, replies)
+    }
+
+    fn commit(&mut self) -> Result<(), SessionError> {
+        let begin = Instant::now();
+        let done = self.client.commit();
+        self.commits += begin.elapsed();
+        done
+    }
+
+    fn rollback(&mut self) -> Result<(), SessionError> {
+        self.client.rollback()
     }
 }
 
@@ -96,7 +161,7 @@ pub(super) struct TransactionSeat {
     client: Box<dyn LoadClient>,
     player: Box<dyn Player>,
     operations: Vec<OpId>,
-    retries: Arc<Retries>,
+    witness: Arc<SessionTimes>,
 }
 
 impl std::fmt::Debug for TransactionSeat {
@@ -111,12 +176,12 @@ impl TransactionSeat {
         mut client: Box<dyn LoadClient>,
         workload: &dyn Workload,
         player: Box<dyn Player>,
-        retries: Arc<Retries>,
+        witness: Arc<SessionTimes>,
     ) -> Result<Self, RunError> {
         let statements = workload.statements(client.dialect());
         client.prepare(&statements).map_err(|error| RunError::Loading(error.to_string()))?;
         let operations = (0u8..).zip(workload.operations()).map(|(id, _)| OpId(id)).collect();
-        Ok(Self { name, client, player, operations, retries })
+        Ok(Self { name, client, player, operations, witness })
     }
 }
 
@@ -133,8 +198,10 @@ impl SessionPart for TransactionSeat {
     }
 
     fn play(&mut self, _op: OpId) -> Done {
-        let PlayedTransaction { repeated, failed } = self.player.play(self.client.as_mut(), now());
-        self.retries.add(repeated.len());
+        let (now, begin) = (now(), Instant::now());
+        let mut watched = Watched { client: self.client.as_mut(), commits: Duration::ZERO };
+        let PlayedTransaction { repeated, failed } = self.player.play(&mut watched, now);
+        self.witness.add(repeated.len(), begin.elapsed(), watched.commits);
         match failed {
             None => Done::Whole { bytes: 0 },
             Some(error) => Done::Failed { error: -1, text: error.to_string() },
