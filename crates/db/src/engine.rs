@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use units::Bytes;
 
-use crate::named::{self, Looked, OwnDatabase, ServerUrl};
+use crate::named::{self, Looked, OwnDatabase, ServedLoad, ServerUrl};
 use crate::place::{self, Place};
 use crate::server::{Base, Home, Server};
 use crate::site::{Kit, Site};
@@ -188,9 +188,7 @@ pub fn look_at_server(url: &ServerUrl, key: u64) -> Result<Ready, DbError> {
     let left = left.iter().map(|name| {
         format!("the database {name} is there: if no run uses it, a killed one left it, and `drop database {name}` removes it")
     });
-    let seen =
-        format!("{program}, a server that was there: its devices and processors are not seen");
-    let remarks = std::iter::once(seen).chain(durable).chain(left).collect();
+    let remarks = durable.into_iter().chain(left).collect();
     let (needs, log_needs) = (Bytes::ZERO, Bytes::ZERO);
     let how = How::Named(url.clone(), key);
     Ok(Ready { program, needs, log_needs, says, remarks, how })
@@ -251,6 +249,14 @@ impl Ready {
     }
 }
 
+/// Connects to a server in use, to read its counters. Changes nothing.
+pub fn observe(url: &ServerUrl) -> Result<ServedLoad, DbError> {
+    match url.engine {
+        Engine::Postgres => postgres::observe(url),
+        _ => mariadb::observe(url),
+    }
+}
+
 /// Makes a database on a server; with a connection that asks for its counters.
 fn make_on(url: &ServerUrl, name: &str) -> Result<(OwnDatabase, Box<dyn Base>), DbError> {
     let execute = match url.engine {
@@ -261,7 +267,10 @@ fn make_on(url: &ServerUrl, name: &str) -> Result<(OwnDatabase, Box<dyn Base>), 
     let force = if url.engine == Engine::Postgres { " with (force)" } else { "" };
     let drop = format!("drop database if exists {name}{force}");
     let server = url.clone();
-    let own = OwnDatabase::new(Box::new(move || execute(&server, &drop, "drop the database")));
+    let own = OwnDatabase::new(
+        name.to_owned(),
+        Box::new(move || execute(&server, &drop, "drop the database")),
+    );
     let base = match url.engine {
         Engine::Postgres => postgres::attach(url, name)?,
         _ => mariadb::attach(url, name)?,

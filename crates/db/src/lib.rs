@@ -22,10 +22,12 @@ mod server;
 mod site;
 mod sqlite;
 mod turns;
+mod witness;
 
 pub use clients::{LoadClient, Violation};
-pub use engine::{Engine, Plan, Ready, look, look_at_server};
+pub use engine::{Engine, Plan, Ready, look, look_at_server, observe};
 pub use error::{DbError, SessionError};
-pub use named::ServerUrl;
+pub use named::{ServedLoad, ServerUrl};
 pub use place::{LeftDatabase, left_behind, remove};
 pub use server::{DbSession, Server, ServerCounter};
+pub use witness::{CommitWitness, Surviving};

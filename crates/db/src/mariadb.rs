@@ -7,10 +7,11 @@ use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Statement};
 use rustix::process::Signal;
+use units::Bytes;
 
 use crate::clients::{LoadClient, MariadbLoad};
 use crate::error::{CONNECT, with_causes};
-use crate::named::{Looked, MYSQL_PWD, ServerUrl};
+use crate::named::{Looked, MYSQL_PWD, ServedLoad, ServerUrl};
 use crate::process::{self, Ending, Launch, User};
 use crate::programs::{self, Packages};
 use crate::row::Row;
@@ -41,6 +42,13 @@ const COUNTERS: &[(&str, &str)] = &[
     ("Innodb_pages_written", "pages written"),
     ("Innodb_row_lock_waits", "row lock waits"),
     ("Innodb_row_lock_time", "lock wait time"),
+];
+
+/// What a server in use asks of its storage, as [`COUNTERS`].
+const ASKED: &[(&str, &str)] = &[
+    ("Innodb_os_log_written", "log bytes"),
+    ("Innodb_pages_read", "pages read"),
+    ("Innodb_pages_written", "pages written"),
 ];
 
 /// What is read back: what decides about durability and the device.
@@ -169,9 +177,8 @@ pub(crate) fn look(url: &ServerUrl) -> Result<Looked, DbError> {
         [("innodb_flush_log_at_trx_commit", true), ("sync_binlog", setting("log_bin") == "ON")];
     let undurable = wanted.iter().filter(|(name, counts)| *counts && setting(name) != "1");
     let left: Vec<String> = conn.query("show databases like 'plimsoll\\_%'").map_err(failed())?;
-    let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
     Ok(Looked {
-        program: format!("{kind} {}", version.split('-').next().unwrap_or("?")),
+        program: program(&version),
         undurable: undurable.map(|(name, _)| format!("{name}={}", setting(name))).collect(),
         left,
     })
@@ -189,17 +196,73 @@ struct Mariadb {
     conn: std::sync::Mutex<Conn>,
 }
 
-impl Mariadb {
-    fn pairs(&mut self, of: &str, names: &[&str]) -> Result<Vec<(String, String)>, mysql::Error> {
-        let conn = self.conn.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let list = names.join("','");
-        let mut found: Vec<(String, String)> =
-            conn.query(format!("show global {of} where variable_name in ('{list}')"))?;
-        found.sort_by_key(|(name, _)| {
-            names.iter().position(|known| known.eq_ignore_ascii_case(name))
-        });
-        Ok(found)
-    }
+/// What a server calls so, in this order.
+fn pairs(conn: &mut Conn, of: &str, names: &[&str]) -> Result<Vec<(String, String)>, mysql::Error> {
+    let list = names.join("','");
+    let mut found: Vec<(String, String)> =
+        conn.query(format!("show global {of} where variable_name in ('{list}')"))?;
+    found.sort_by_key(|(name, _)| names.iter().position(|known| known.eq_ignore_ascii_case(name)));
+    Ok(found)
+}
+
+/// Reads counters.
+///
+/// * `counters`: as [`COUNTERS`].
+fn read(conn: &mut Conn, counters: &[(&str, &'static str)]) -> Result<Vec<ServerCounter>, DbError> {
+    let names: Vec<_> = counters.iter().map(|(theirs, _)| *theirs).collect();
+    let found = pairs(conn, "status", &names).map_err(DbError::query("read the counters"))?;
+    let counter = |(name, value): &(String, String)| {
+        let (_, name) = *counters.iter().find(|(theirs, _)| theirs == name)?;
+        let value: u64 = value.parse().ok()?;
+        Some(match name.rsplit(' ').next() {
+            Some("time") => ServerCounter { name, unit: "us", value: 1000 * value },
+            Some("bytes") => ServerCounter { name, unit: "B", value },
+            _ => ServerCounter { name, unit: "", value },
+        })
+    };
+    Ok(found.iter().filter_map(counter).collect())
+}
+
+/// A server whose counters are read, and nothing else.
+pub(crate) fn observe(url: &ServerUrl) -> Result<ServedLoad, DbError> {
+    let (_, mut conn) = connect(url, None)?;
+    let failed = || DbError::query::<mysql::Error>("look at the server");
+    let ask = "select version(), @@innodb_page_size, \
+        (select cast(coalesce(sum(data_length + index_length), 0) as unsigned) \
+            from information_schema.tables where table_schema not in \
+            ('mysql', 'sys', 'performance_schema', 'information_schema'))";
+    let about: Option<(String, u64, u64)> = conn.query_first(ask).map_err(failed())?;
+    let (version, page, size) = about.unwrap_or_default();
+    Ok(ServedLoad {
+        program: program(&version),
+        page: Bytes::new(page),
+        size: Bytes::new(size),
+        read: Box::new(move || {
+            let mut all = read(&mut conn, ASKED)?;
+            let value = numbers_taken(&mut conn)? / 2;
+            all.push(ServerCounter { name: "commits", unit: "", value });
+            Ok(all)
+        }),
+    })
+}
+
+/// A transaction takes a number when it first writes and another when it ends; one that only reads takes none.
+/// `Com_commit` counts the latter too, and misses statements that commit by themselves.
+fn numbers_taken(conn: &mut Conn) -> Result<u64, DbError> {
+    let failed = || DbError::query("count transactions (the user needs the right PROCESS)");
+    let said: Option<(String, String, String)> =
+        conn.query_first("show engine innodb status").map_err(failed())?;
+    let text = said.unwrap_or_default().2;
+    let number = text
+        .split_once("Trx id counter ")
+        .and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+    number.ok_or_else(|| DbError::Unfit("the server".into(), "says nothing of its transactions"))
+}
+
+/// `MariaDB 10.11.19`.
+fn program(version: &str) -> String {
+    let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
+    format!("{kind} {}", version.split('-').next().unwrap_or("?"))
 }
 
 impl Base for Mariadb {
@@ -220,18 +283,8 @@ impl Base for Mariadb {
     }
 
     fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
-        let names: Vec<_> = COUNTERS.iter().map(|(theirs, _)| *theirs).collect();
-        let found = self.pairs("status", &names).map_err(DbError::query("read the counters"))?;
-        let counter = |(name, value): &(String, String)| {
-            let (_, name) = COUNTERS.iter().find(|(theirs, _)| theirs == name)?;
-            let value: u64 = value.parse().ok()?;
-            Some(match name.rsplit(' ').next() {
-                Some("time") => ServerCounter { name, unit: "us", value: 1000 * value },
-                Some("bytes") => ServerCounter { name, unit: "B", value },
-                _ => ServerCounter { name, unit: "", value },
-            })
-        };
-        Ok(found.iter().filter_map(counter).collect())
+        let conn = self.conn.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        read(conn, COUNTERS)
     }
 
     fn size(&mut self) -> Option<u64> {
@@ -243,7 +296,8 @@ impl Base for Mariadb {
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, DbError> {
         let names: Vec<_> = SETTINGS.split_whitespace().collect();
-        self.pairs("variables", &names).map_err(DbError::query("read the settings"))
+        let conn = self.conn.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        pairs(conn, "variables", &names).map_err(DbError::query("read the settings"))
     }
 }
 

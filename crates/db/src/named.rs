@@ -1,7 +1,9 @@
 //! A server that the operator names: asked in a database that is made on it, and dropped at the end.
 
+use units::Bytes;
+
 use crate::error::with_causes;
-use crate::{DbError, Engine};
+use crate::{DbError, Engine, ServerCounter};
 
 /// The variables that have the password, as of `psql` and `mysql`.
 pub(crate) const PGPASSWORD: &str = "PGPASSWORD";
@@ -50,9 +52,27 @@ impl ServerUrl {
     }
 
     /// As the client libraries want it.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let scheme = if self.engine == Engine::Postgres { "postgres" } else { "mysql" };
         format!("{scheme}:{}", self.rest)
+    }
+}
+
+/// A server in use: what it has asked of its storage since it was started. Nothing is changed on it.
+pub struct ServedLoad {
+    /// `PostgreSQL 15.18`.
+    pub program: String,
+    /// Of its pages.
+    pub page: Bytes,
+    /// Of all databases that the user may see.
+    pub size: Bytes,
+    pub(crate) read: Box<dyn FnMut() -> Result<Vec<ServerCounter>, DbError> + Send>,
+}
+
+impl ServedLoad {
+    /// `commits` that wrote something, `log bytes`, `pages read` and `pages written`.
+    pub fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
+        (self.read)()
     }
 }
 
@@ -68,6 +88,7 @@ pub(crate) struct Looked {
 
 /// A database that is dropped with this.
 pub(crate) struct OwnDatabase {
+    pub name: String,
     drop: Option<Dropping>,
 }
 
@@ -75,8 +96,8 @@ pub(crate) struct OwnDatabase {
 type Dropping = Box<dyn FnOnce() -> Result<(), DbError> + Send + Sync>;
 
 impl OwnDatabase {
-    pub fn new(drop: Dropping) -> Self {
-        Self { drop: Some(drop) }
+    pub fn new(name: String, drop: Dropping) -> Self {
+        Self { name, drop: Some(drop) }
     }
 
     pub fn remove(mut self) -> Result<(), DbError> {

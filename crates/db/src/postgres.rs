@@ -8,11 +8,12 @@ use std::time::Duration;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Statement};
 use rustix::process::Signal;
+use units::Bytes;
 
 use crate::clients::{LoadClient, PostgresLoad};
 use crate::error::{CONNECT, with_causes};
 use crate::lock_watch::LockWatch;
-use crate::named::{Looked, PGPASSWORD, ServerUrl};
+use crate::named::{Looked, PGPASSWORD, ServedLoad, ServerUrl};
 use crate::process::{self, Ending, Launch, User};
 use crate::programs::{self, Packages};
 use crate::row::Row;
@@ -59,6 +60,18 @@ const LOOK: &str = "select current_setting('server_version'), pg_is_in_recovery(
     current_setting('fsync'), current_setting('synchronous_commit'), \
     current_setting('full_page_writes')";
 const LEFT: &str = "select datname::text from pg_database where datname like 'plimsoll\\_%'";
+
+/// What a server in use asks of its storage, as [`COUNTERS`]. A transaction that writes takes a number.
+const ASKED: &str = "\
+commits | | pg_snapshot_xmax(pg_current_snapshot())::text::int8
+log bytes | B | pg_current_wal_lsn() - '0/0'::pg_lsn
+pages read | | sum(blks_read) from pg_stat_database
+pages written | | buffers_checkpoint + buffers_clean + buffers_backend from pg_stat_bgwriter \
+    | sum(writes) from pg_stat_io where object = 'relation'";
+const ABOUT: &str = "select current_setting('server_version'), \
+    current_setting('block_size')::int8, \
+    (select coalesce(sum(pg_database_size(oid)), 0)::int8 from pg_database \
+        where has_database_privilege(oid, 'connect'))";
 
 /// What is read back: what decides about durability and the device.
 const SETTINGS: &str = "server_version block_size shared_buffers fsync synchronous_commit \
@@ -151,7 +164,7 @@ fn base(config: Config, mut client: Client) -> Result<Box<dyn Base>, DbError> {
     client.execute(INSERT, &[&0_i32, &0_i64, &""]).map_err(DbError::query("insert a row"))?;
     // That row is not to be counted later.
     let _ = client.batch_execute(SETTLE);
-    let counted = counted(&mut client);
+    let counted = counted(&mut client, COUNTERS);
     let client = Mutex::new(client);
     Ok(Box::new(Postgres { config, client, counted, locks: OnceLock::new() }))
 }
@@ -231,15 +244,46 @@ struct Counted {
     select: String,
 }
 
-fn counted(client: &mut Client) -> Vec<Counted> {
+/// * `counters`: as [`COUNTERS`].
+fn counted(client: &mut Client, counters: &'static str) -> Vec<Counted> {
     let mut works = |select: &String| client.simple_query(select).is_ok();
-    let counters = COUNTERS.lines().filter_map(|line| {
+    let counters = counters.lines().filter_map(|line| {
         let mut parts = line.split('|').map(str::trim);
         let (name, unit) = (parts.next()?, parts.next()?);
         let select = parts.map(|from| format!("select {from}")).find(&mut works)?;
         Some(Counted { name, unit, select })
     });
     counters.collect()
+}
+
+/// Reads counters, all at one moment.
+fn read(client: &mut Client, counted: &[Counted]) -> Result<Vec<ServerCounter>, DbError> {
+    let failed = || DbError::query::<postgres::Error>("read the counters");
+    let select = |counted: &Counted| format!("coalesce(({}), 0)::int8", counted.select);
+    let asked: Vec<_> = counted.iter().map(select).collect();
+    let row = client.query_one(&format!("select {}", asked.join(", ")), &[]).map_err(failed())?;
+    let counter = |(index, counted): (usize, &Counted)| {
+        let value = row.try_get::<_, i64>(index)?.max(0) as u64;
+        Ok(ServerCounter { name: counted.name, unit: counted.unit, value })
+    };
+    let counters: Result<Vec<_>, postgres::Error> =
+        counted.iter().enumerate().map(counter).collect();
+    counters.map_err(failed())
+}
+
+/// A server whose counters are read, and nothing else.
+pub(crate) fn observe(url: &ServerUrl) -> Result<ServedLoad, DbError> {
+    let (_, mut client) = connect(url, None)?;
+    let failed = || DbError::query::<postgres::Error>("look at the server");
+    let row = client.query_one(ABOUT, &[]).map_err(failed())?;
+    let (version, page, size): (String, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    let counted = counted(&mut client, ASKED);
+    Ok(ServedLoad {
+        program: format!("PostgreSQL {}", version.split(' ').next().unwrap_or("?")),
+        page: Bytes::new(page.unsigned_abs()),
+        size: Bytes::new(size.unsigned_abs()),
+        read: Box::new(move || read(&mut client, &counted)),
+    })
 }
 
 struct Postgres {
@@ -276,18 +320,8 @@ impl Base for Postgres {
     }
 
     fn counters(&mut self) -> Result<Vec<ServerCounter>, DbError> {
-        // One query: all at one moment.
-        let select = |counted: &Counted| format!("coalesce(({}), 0)::int8", counted.select);
-        let asked: Vec<_> = self.counted.iter().map(select).collect();
-        let row = self.client().query_one(&format!("select {}", asked.join(", ")), &[]);
-        let row = row.map_err(DbError::query("read the counters"))?;
-        let counter = |(index, counted): (usize, &Counted)| {
-            let value = row.try_get::<_, i64>(index)?.max(0) as u64;
-            Ok(ServerCounter { name: counted.name, unit: counted.unit, value })
-        };
-        let counters: Result<Vec<_>, postgres::Error> =
-            self.counted.iter().enumerate().map(counter).collect();
-        let mut counters = counters.map_err(DbError::query("read the counters"))?;
+        let client = self.client.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut counters = read(client, &self.counted)?;
         let waited = self.locks.get().and_then(LockWatch::waited_us);
         let name = "lock wait time";
         counters.extend(waited.map(|value| ServerCounter { name, unit: "us", value }));

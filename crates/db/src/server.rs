@@ -154,6 +154,14 @@ impl Server {
         }
     }
 
+    /// The database that was made on a server that was there; empty of a server of ours.
+    pub fn database(&self) -> &str {
+        match &self.home {
+            Home::Made(..) => "",
+            Home::Named(own) => &own.name,
+        }
+    }
+
     /// Number of its process, if that is ours.
     pub fn pid(&self) -> Option<i32> {
         self.process().map(|process| process.pid.as_raw_nonzero().get())
@@ -184,6 +192,11 @@ pub struct DbSession {
 }
 
 impl DbSession {
+    /// As its rows have it, in `session`.
+    pub fn number(&self) -> i32 {
+        self.row.session
+    }
+
     /// Inserts one row and commits it durably.
     ///
     /// * Returns the bytes of the row's own data, the same for every engine.

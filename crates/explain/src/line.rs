@@ -27,6 +27,8 @@ use crate::whole::is_failed;
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.line/1";
+/// The suite whose rates are raised, if no other is named.
+pub const SUITE: &str = "load-line";
 /// What is kept free for a rebuild, a lost replica, and growth.
 const KEPT_FREE: f64 = 0.3;
 /// Of the verdict on a hold, by its pieces.
@@ -467,6 +469,12 @@ impl Told<'_> {
                 .with("spare", Number::iops(line.low * (1.0 - KEPT_FREE)))
                 .with_some("unsure", unsure),
         }];
+        found.extend(self.view.suite().filter(|suite| suite.name != SUITE).map(|_| {
+            let now = self.terms.base;
+            Finding::new(Code::LineLike)
+                .with("times", Number::ratio(line.low / now))
+                .with("now", Number::iops(now))
+        }));
         let first = self.terms.limits.get(line.first).map(StreamLimit::text).unwrap_or_default();
         let other = |(k, root): (usize, &Option<stats::curve::Root>)| {
             let root = (*root).filter(|_| k != line.first)?;

@@ -24,6 +24,7 @@ const SOAK: &[(&str, &str)] = &[
     ("instructions", "cargo xtask instructions --check"),
     ("proofs", "cargo run --release --package plimsoll-proof -- --full"),
     ("kills", "PLIMSOLL_KILLS=1000 cargo test --package plimsoll-store --test it"),
+    ("databases", "PLIMSOLL_KILLS=40 cargo test --package plimsoll-db --test kills -- --nocapture"),
     ("lab", "cargo xtask lab --patience 2"),
 ];
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Display, Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use db::{Engine, ServerUrl};
 use explain::compare::Terms;
 use explain::database::{DatabaseCommits, SUITE, SessionFigure, commits};
 use explain::transactions::{
@@ -19,7 +20,9 @@ use units::{Bytes, Nanos};
 
 use crate::args::Common;
 use crate::commands::calibrate;
+use crate::commands::durability::{DurabilityArgs, durability};
 use crate::commands::live::{self, LiveArgs, NamedSide, SideFile};
+use crate::commands::profile::{ProfileArgs, profile};
 use crate::commands::run;
 use crate::commands::which::refuse_unfit;
 use crate::exit::ExitCode;
@@ -38,7 +41,9 @@ Examples:
   plimsoll db tpcc --on /ssd --warehouses 10 --engine mariadb
   plimsoll db tpcb --on /ssd --scale 50 --engine postgres
   plimsoll db oltp --on /ssd --scale 50 --engine mariadb --uniform
-  PGPASSWORD=... plimsoll db tpcc --server postgres://joe@db1/postgres --warehouses 10";
+  PGPASSWORD=... plimsoll db tpcc --server postgres://joe@db1/postgres --warehouses 10
+  plimsoll db profile --server postgres://joe@db1/app      # what it asks of its storage, as a suite
+  plimsoll db durability --server postgres://joe@db1/app   # you cut its power, nothing may be missing";
 
 /// Visits of each number of sessions; of commits, blocks in which database and place take turns.
 const VISITS: u32 = 8;
@@ -70,6 +75,8 @@ enum DbCommand {
     Tpcc(Box<TpccArgs>),
     Tpcb(Box<TpcbArgs>),
     Oltp(Box<OltpArgs>),
+    Profile(Box<ProfileArgs>),
+    Durability(Box<DurabilityArgs>),
 }
 
 /// Which database.
@@ -236,7 +243,14 @@ fn server_target(url: &str) -> Result<String, String> {
     }
 }
 
-fn minutes(text: &str) -> Result<f64, String> {
+/// A server that is asked without being measured.
+pub fn server_url(url: &str) -> Result<ServerUrl, String> {
+    let target = server_target(url)?;
+    let (engine, rest) = target.split_once(':').unwrap_or_default();
+    ServerUrl::parse(Engine::parse(engine).unwrap_or(Engine::Postgres), rest)
+}
+
+pub fn minutes(text: &str) -> Result<f64, String> {
     let minutes = text.parse().ok().filter(|minutes| (0.1..=1440.0).contains(minutes));
     minutes.ok_or_else(|| "wanted minutes from 0.1 to 1440".to_owned())
 }
@@ -255,6 +269,8 @@ pub fn db(args: &DbArgs, common: &Common, output: &Output) -> Result<ExitCode, F
             };
             play(("tpcb", load, args.scale), &args.database, common, output)
         }
+        DbCommand::Profile(args) => profile(args, output),
+        DbCommand::Durability(args) => durability(args, output),
         DbCommand::Oltp(args) => {
             play(("oltp", args.load(), args.scale), &args.database, common, output)
         }

@@ -1,10 +1,10 @@
 //! `plimsoll line`: how many transactions a second a place carries within a service level.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use explain::line::{LoadLine, Standing, line as found};
+use explain::line::{LoadLine, SUITE, Standing, line as found};
 use explain::view::View;
 use plan::ladder::{Load, PIECE};
 use record::RunState;
@@ -33,8 +33,6 @@ Examples:
   plimsoll line /ssd --hold 10min        # burst credits of ten minutes would show
   plimsoll line model:models/nvme.toml   # a simulated device";
 
-/// The suite whose rates are raised.
-const SUITE: &str = "load-line";
 /// Between two lines about how far it is.
 const PROGRESS_EVERY: Duration = Duration::from_secs(8);
 /// Rates in the table; the JSON document has all.
@@ -66,6 +64,12 @@ pub struct LineArgs {
     /// were due. Not given: `reads p99<2ms, commits p99<5ms`.
     #[arg(long, value_name = "LIMITS", value_parser = str::parse::<Level>)]
     level: Option<Level>,
+    /// Transactions as in this suite instead: what `plimsoll db profile` writes
+    ///
+    /// Any suite of one cell whose streams have rates will do. The first stream with a rate is what is
+    /// counted as transactions; all rates are raised together.
+    #[arg(long, value_name = "FILE", conflicts_with = "database")]
+    like: Option<OsString>,
     /// Only hold this rate, in transactions/s: is it carried (exit code 0), is it not (8), or
     /// can neither be said (10)
     #[arg(long, value_name = "RATE", value_parser = load)]
@@ -102,8 +106,10 @@ pub fn line(args: &LineArgs, common: &Common, output: &Output) -> Result<ExitCod
         set.push(("commits.queue_depth".to_owned(), "1"));
     }
     let set = set.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let set = if args.like.is_none() { set } else { Vec::new() };
     let options = SuiteOptions { set, size: args.of.size, ..SuiteOptions::default() };
-    let mut source = order::suite(OsStr::new(SUITE), &options)?;
+    let suite = args.like.as_deref().unwrap_or(OsStr::new(SUITE));
+    let mut source = order::suite(suite, &options)?;
     if let Some(level) = &args.level {
         source.set_level(level)?;
     }

@@ -112,3 +112,27 @@ fn a_level_that_nothing_holds_is_an_answer_and_a_wrong_one_is_refused() {
     }
     assert_eq!(world.run(&words(&place, "p99<5ms", &["--at", "10", "--hold", "5s"])).code, 2);
 }
+
+#[test]
+fn a_suite_of_ones_own_is_raised_and_said_how_far() {
+    let world = World::new();
+    let place = place(&world, 1_000_000);
+    let suite = "schema = 1\nname = \"own\"\ntitle = \"One's own commits\"\nlevel = \"commits p99<100ms\"\n\
+        file_size = \"1GiB\"\nfill = true\nrounds = { visit_time = \"2s\", ramp = \"500ms\", \
+        least_operations = 0, pilot = false, visits_max = 10 }\n[[phase]]\nname = \"line\"\ntime = \"2s\"\n\
+        arrivals = \"poisson\"\n[[phase.stream]]\nname = \"commits\"\noperation = \"commit\"\n\
+        access = \"sequential\"\nblock_size = \"4KiB\"\nsync = \"fdatasync\"\nqueue_depth = 64\nrate = 50\n";
+    std::fs::write(world.path("own.toml"), suite).unwrap();
+    let all = ["line", &place, "--like", "own.toml", "--hold", "0s", "--seed", "5", "-q", "--json"];
+    let found = json(&world, &all);
+    let rate = found["line"]["value"].as_f64().unwrap();
+    let most = 64.0 / 20.02e-3;
+    assert!((0.9 * most..1.02 * most).contains(&rate), "{rate}, by the formula {most}");
+    let findings = found["answer"]["findings"].as_array().unwrap();
+    let like = findings.iter().find(|finding| finding["code"] == "line-like").unwrap();
+    assert_eq!(like["values"]["now"]["number"]["value"], 50.0, "{like}");
+    let times = like["values"]["times"]["number"]["value"].as_f64().unwrap();
+    assert!((0.7 * most..1.02 * most).contains(&(times * 50.0)), "{like}");
+    let refused = world.run(&["line", &place, "--like", "own.toml", "--for", "mariadb"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+}

@@ -201,6 +201,95 @@ fn transactions_are_loaded_played_and_checked() {
     lab.ok("explain r1");
 }
 
+/// A server, and how it is named.
+fn served(engine: db::Engine, on: &Open) -> (db::Server, String) {
+    let (on, log_on, memory) = (on.0.clone(), None, units::Bytes::mib(32));
+    let plan = db::Plan { engine, on, log_on, memory, data: units::Bytes::ZERO, key: 0xfeed_2001 };
+    let server = db::look(&plan).unwrap().start(16, &|| false).unwrap().unwrap();
+    let socket = server.path().join("socket").display().to_string();
+    let url = match engine {
+        db::Engine::Postgres => format!("postgres://postgres@/postgres?host={socket}"),
+        _ => format!("mysql://root@localhost/?socket={socket}/s"),
+    };
+    (server, url)
+}
+
+#[test]
+fn a_server_in_use_is_profiled_and_its_load_raised_on_a_place() {
+    for name in engines().into_iter().filter(|name| *name != "sqlite") {
+        let (lab, place) = (Lab::new("db-profile"), Open::new());
+        let (mut server, url) = served(db::Engine::parse(name).unwrap(), &place);
+        lab.run(&format!("db profile --server {url} --seconds 1"))
+            .is(5, &["wrote nothing", "--seconds"]);
+        let witness = server.witness(4).unwrap();
+        let before = server.counters().unwrap();
+        let said = lab.run(&format!("db profile --server {url} --seconds 2 --json"));
+        witness.stop();
+        assert_eq!(
+            said.code,
+            Some(0),
+            "{said}; alive: {}: {}",
+            server.is_alive(),
+            server.last_words()
+        );
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(found["schema"], "plimsoll.profile/1");
+        let rate = |name: &str| found[name].as_f64().unwrap();
+        let made = witness.acknowledged() as f64;
+        let seen = rate("commits") * rate("seconds");
+        // The sessions also committed before it looked and after.
+        assert!(seen > 0.3 * made && seen < 1.01 * made + 10.0, "{name}: {made} {found:#}");
+        assert!(rate("log_bytes") > 100.0 * rate("commits"), "{found:#}");
+        assert!(before.iter().any(|counter| counter.name == "commits"), "{before:?}");
+        lab.run(&format!("db profile --server {url} --seconds 1"))
+            .is(2, &["is there already", "--out"]);
+        lab.ok("suite show profile.toml");
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/nvme.toml");
+        let played = lab.run(&format!("run profile.toml --quick --target model:{model} --json"));
+        assert!(matches!(played.code, Some(0 | 10)), "{played}");
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn what_a_server_acknowledged_is_looked_for_when_it_is_back() {
+    for name in engines().into_iter().filter(|name| *name != "sqlite") {
+        let (lab, place) = (Lab::new("db-durability"), Open::new());
+        let (server, url) = served(db::Engine::parse(name).unwrap(), &place);
+        let words = format!("db durability --server {url} --sessions 3 --json");
+        let mut stopped = lab.start(&words);
+        stopped.until_it_says("Ctrl-C stops");
+        stopped.signal(Signal::INT);
+        stopped.end().is(130, &["nothing was tested"]);
+        let mut running = lab.start(&words);
+        running.until_it_says("Ctrl-C stops");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        // Its connections are cut; a server that is killed is in the tests of the crate.
+        let (kill, sql) = match name {
+            "postgres" => (
+                "psql",
+                "select pg_terminate_backend(pid) from pg_stat_activity \
+                where datname like 'plimsoll%'",
+            ),
+            _ => ("mariadb", "kill user root"),
+        };
+        let socket = server.path().join("socket");
+        let mut client = Command::new(kill);
+        match name {
+            "postgres" => client.arg("-h").arg(socket).args(["-U", "postgres", "-c", sql]),
+            _ => client.arg("-S").arg(socket.join("s")).args(["-u", "root", "-e", sql]),
+        };
+        client.output().unwrap();
+        let said = running.end();
+        said.is(0, &["is gone after"]);
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(found["acknowledged"].as_u64().unwrap() > 0, "{found:#}");
+        assert_eq!((&found["missing"], &found["sessions"]), (&0.into(), &3.into()), "{found:#}");
+        server.stop().unwrap();
+        assert!(place.entries().is_empty(), "{:?}", place.entries());
+    }
+}
+
 #[test]
 fn what_cannot_be_is_said_before_anything_is_made() {
     let lab = Lab::new("refused-databases");
@@ -220,6 +309,9 @@ fn what_cannot_be_is_said_before_anything_is_made() {
         ("db tpcc --server postgres://joe@localhost:1/app".to_owned(), 5, ["connect", ""]),
         ("db commit --server postgres://joe@localhost:1/app".to_owned(), 2, ["run commits", ""]),
         (format!("db tpcc --on {on} --warehouses 90000"), 3, ["no room", ""]),
+        ("db profile --server mysql://joe:secret@nowhere/app".to_owned(), 2, ["MYSQL_PWD", ""]),
+        ("db profile --server postgres://joe@localhost:1/app".to_owned(), 5, ["connect", ""]),
+        ("db durability --server postgres://joe@localhost:1/a".to_owned(), 5, ["connect", ""]),
         ("run commits --target sqlite:".to_owned(), 2, ["needs a directory", ""]),
         (format!("run commits --target sqlit:{on}"), 2, ["did you mean `sqlite:`", ""]),
     ] {

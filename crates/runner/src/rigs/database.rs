@@ -204,6 +204,11 @@ fn record(named: &NamedDatabase, targets: &[Target], ready: &Ready) -> TargetRec
         }
     }
     let mut remarks = ready.remarks.clone();
+    if matches!(named, NamedDatabase::Server(_)) {
+        let program = &ready.program;
+        let seen = "a server that was there: its devices and processors are not seen";
+        remarks.insert(0, format!("{program}, {seen}"));
+    }
     if !targets.is_empty() && targets.iter().all(|target| target.devices.is_empty()) {
         remarks.push("no block device is known below: what ends the rate is not seen".to_owned());
     }
