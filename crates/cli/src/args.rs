@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     calibrate, compare, completions, db, explain, export, generate, import, layout, line, list,
-    man, path, probe, report, resume, rm, run, study,
+    man, path, predict, probe, report, resume, rm, run, study,
 };
 use crate::commands::{serve, show, suites, table, which};
 use crate::exit::ExitCode;
@@ -76,6 +76,7 @@ pub enum Command {
     Which(Box<which::WhichArgs>),
     Line(Box<line::LineArgs>),
     Db(db::DbArgs),
+    Predict(Box<predict::PredictArgs>),
     Run(Box<run::RunArgs>),
     Resume(Box<resume::ResumeArgs>),
     Study(Box<study::StudyArgs>),

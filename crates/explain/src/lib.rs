@@ -39,6 +39,7 @@ pub mod mark;
 mod members;
 mod own_names;
 mod places;
+pub mod predict;
 pub mod steady;
 mod study;
 pub mod transactions;

@@ -27,12 +27,19 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
 
 /// What a rate of an operation counts.
 pub fn unit(op: &str) -> &'static str {
-    if op == "commit" { "commits/s" } else { "requests/s" }
+    match op {
+        "commit" => "commits/s",
+        "transaction" => "transactions/s",
+        _ => "requests/s",
+    }
 }
 
 /// What waits for an operation: `64 sessions`, `64 in flight`.
 pub fn waiting(op: &str, n: u64) -> String {
-    if op == "commit" { count(n, "session") } else { format!("{n} in flight") }
+    match op {
+        "commit" | "transaction" => count(n, "session"),
+        _ => format!("{n} in flight"),
+    }
 }
 
 /// A size.

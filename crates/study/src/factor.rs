@@ -32,12 +32,13 @@ struct Key {
 }
 
 /// Every key of `[stack]`, in the order in which factors are listed.
-const KEYS: [Key; 18] = [
+const KEYS: [Key; 19] = [
     Key {
         name: "target",
         wanted: "a file, a directory, a device or a simulated device, of less than 4096 bytes",
         read: target,
     },
+    Key { name: "memory", wanted: "a size such as 256MiB", read: size },
     Key { name: "legs", wanted: "1 to 256", read: count },
     Key { name: "members", wanted: "1 to 256", read: count },
     Key { name: "spares", wanted: "0 to 256", read: count_or_none },
@@ -168,6 +169,7 @@ mod tests {
         for (key, text, wanted) in [
             ("chunk", "128 KiB", Some("128KiB")),
             ("chunk", "0", None),
+            ("memory", "256 MiB", Some("256MiB")),
             ("legs", "2", Some("2")),
             ("legs", "0", None),
             ("spares", "0", Some("0")),

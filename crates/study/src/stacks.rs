@@ -59,6 +59,10 @@ pub(crate) fn stack(levels: &Levels<'_>, devices: &Devices) -> Result<Stack, NoS
     if let Some(target) = levels.text("target") {
         return plain(levels, target);
     }
+    if levels.text("memory").is_some() {
+        let hint = "name databases, such as mariadb:/ssd, as `target`";
+        return Err(NoStack::new("`memory` needs `target`: it is the cache of a database", hint));
+    }
     let mut spec = StackSpec::of(legs(levels, devices)?);
     spec.stripe = (spec.legs.len() > 1).then(|| stripe(levels)).filter(|_| !is_pool(&spec));
     spec.file_system = file_system(levels, levels.text("file_system"));
@@ -88,13 +92,22 @@ fn is_pool(spec: &StackSpec) -> bool {
 }
 
 fn plain(levels: &Levels<'_>, target: &str) -> Result<Stack, NoStack> {
-    match levels.0.keys().find(|key| **key != "target") {
-        None => Ok(Stack::Plain(target.to_owned())),
-        Some(other) => Err(NoStack::new(
+    if let Some(other) = levels.0.keys().find(|key| !["target", "memory"].contains(key)) {
+        return Err(NoStack::new(
             format!("`target` is measured as it is, and `{other}` is of stacks that are built"),
             "leave one of them out",
-        )),
+        ));
     }
+    let Some(memory) = levels.text("memory") else { return Ok(Stack::Plain(target.to_owned())) };
+    let is_database =
+        ["sqlite:", "postgres:", "mariadb:"].iter().any(|kind| target.starts_with(kind));
+    if !is_database || target.contains("://") || target.contains(",memory=") {
+        return Err(NoStack::new(
+            format!("`memory` is the cache of a database that is made, and `{target}` is none"),
+            "name targets such as mariadb:/ssd, without memory of their own",
+        ));
+    }
+    Ok(Stack::Plain(format!("{target},memory={memory}")))
 }
 
 fn legs(levels: &Levels<'_>, devices: &Devices) -> Result<Vec<Leg>, NoStack> {
@@ -247,6 +260,10 @@ mod tests {
             (&[("members", "3")], "level none of 3 members"),
             (&[("members", "2"), ("level", "raid6")], "leg 0"),
             (&[("target", "/x"), ("level", "raid0")], "`level` is of stacks that are built"),
+            (&[("target", "/x"), ("memory", "1GiB")], "`/x` is none"),
+            (&[("target", "mariadb:/x,memory=1GiB"), ("memory", "1GiB")], "is none"),
+            (&[("target", "postgres://joe@db1/app"), ("memory", "1GiB")], "is none"),
+            (&[("memory", "1GiB"), ("level", "raid0")], "`memory` needs `target`"),
             (&[("state", "degraded"), ("members", "2"), ("level", "raid0")], "state degraded"),
         ] {
             let error = stack(&of(levels), &devices(3)).unwrap_err();
@@ -254,6 +271,13 @@ mod tests {
         }
         let none = Devices::default();
         assert!(stack(&of(&[("legs", "1")]), &none).unwrap_err().what.contains("no device"));
+    }
+
+    #[test]
+    fn a_database_has_the_memory_of_its_level() {
+        let levels = [("target", "mariadb:/ssd,log=/nvme"), ("memory", "64MiB")];
+        let wanted = Stack::Plain("mariadb:/ssd,log=/nvme,memory=64MiB".to_owned());
+        assert_eq!(stack(&of(&levels), &Devices::default()).unwrap(), wanted);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod list;
 pub mod live;
 pub mod man;
 pub mod path;
+pub mod predict;
 pub mod probe;
 pub mod profile;
 pub mod report;
@@ -60,6 +61,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Export(args) => export::export(&args, common, out)?,
         Command::Probe(args) => probe::probe(&args, out)?,
         Command::Rm(args) => rm::rm(&args, common, out)?,
+        Command::Predict(args) => predict::predict(&args, out)?,
         Command::Path(_) => path::path(common, out)?,
         Command::Suite(args) => suites::suite(&args, out)?,
         Command::Layout(args) => layout::layout(&args, out)?,

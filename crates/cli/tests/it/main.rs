@@ -20,6 +20,7 @@ mod live;
 mod machine;
 mod odd;
 mod parts;
+mod predict;
 mod probe;
 mod refused;
 mod report;

@@ -306,6 +306,9 @@ fn measures(target: &str) -> String {
             }
             _ => format!("measures {target}"),
         },
+        _ if ["postgres:", "mariadb:", "sqlite:"].iter().any(|kind| target.starts_with(kind)) => {
+            format!("makes a database, measures and removes it: {target}")
+        }
         _ => format!("measures {target}, a simulated device"),
     }
 }

@@ -1,0 +1,276 @@
+//! What an array that nobody has built would do under a suite, and which part would limit it.
+
+use array::{Addressing, Answer, ArrayDesign, Component, Fill, Load, Model};
+use finding::{Code, Finding, Number, Question, Section, Value};
+use serde::Serialize;
+use suite::model::{
+    Access, Backend, Cell, Operation, Pacing, Phase, Spread, Stream, Suite, Work, WriteThrough,
+};
+use units::{Bytes, Nanos};
+
+/// The name of the contract.
+pub const SCHEMA: &str = "plimsoll.prediction/1";
+
+/// A suite's cells on an array.
+#[derive(Clone, Debug, Serialize)]
+pub struct Prediction {
+    schema: &'static str,
+    /// Its name.
+    pub array: String,
+    /// What it is.
+    pub why: String,
+    /// The suite's name.
+    pub suite: String,
+    /// In the suite's order.
+    pub cells: Vec<PredictedCell>,
+    /// What there is to say.
+    pub answer: Section,
+}
+
+/// One cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct PredictedCell {
+    /// Of the suite.
+    pub phase: String,
+    /// Its coordinates.
+    pub cell: String,
+    /// What it asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+    /// What the array does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+    /// Why neither is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+}
+
+impl PredictedCell {
+    fn name(&self) -> String {
+        match self.cell.is_empty() {
+            true => self.phase.clone(),
+            false => format!("{} {}", self.phase, self.cell),
+        }
+    }
+}
+
+/// A part, in words.
+pub fn part(component: Component) -> &'static str {
+    match component {
+        Component::Host => "the host",
+        Component::FileLock => "the lock of the file",
+        Component::Link => "the link",
+        Component::Controller => "the controller",
+        Component::Drives => "the drives",
+    }
+}
+
+/// Predicts every cell of a suite that is a closed loop of reads and writes around the page cache.
+///
+/// * `name`: the array's, as it was named.
+/// * `cache`: whether there is room in the controllers' write caches.
+pub fn predict(name: &str, design: ArrayDesign, suite: &Suite, cache: Fill) -> Prediction {
+    let model = Model::new(design);
+    let all =
+        suite.phases.iter().flat_map(|phase| phase.cells.iter().map(move |cell| (phase, cell)));
+    let cells: Vec<PredictedCell> = all
+        .map(|(phase, cell)| {
+            let load = load(suite, cell, cache);
+            let answered = load.and_then(|load| {
+                let answer = model.answer(&load).map_err(|error| error.to_string())?;
+                Ok((load, answer))
+            });
+            let (answered, left_out) = match answered {
+                Ok(answered) => (Some(answered), None),
+                Err(why) => (None, Some(why)),
+            };
+            let (load, answer) = answered.unzip();
+            let (phase, cell) = (phase.name.clone(), coordinates(phase, cell));
+            PredictedCell { phase, cell, load, answer, left_out }
+        })
+        .collect();
+    let findings = findings(name, &suite.name, &cells);
+    Prediction {
+        schema: SCHEMA,
+        array: name.to_owned(),
+        why: model.design().why.clone(),
+        suite: suite.name.clone(),
+        cells,
+        answer: Section { question: Question::Answer, findings },
+    }
+}
+
+fn coordinates(phase: &Phase, cell: &Cell) -> String {
+    let values = phase.axes.iter().zip(&cell.coordinates);
+    let values = values.map(|(axis, &at)| {
+        let value = axis.values.get(at).map_or("", String::as_str);
+        match axis.field.as_str() {
+            "block_size" => value.to_owned(),
+            field => format!("{field} {value}"),
+        }
+    });
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// What a cell asks for; an error says why that is not reckoned with.
+fn load(suite: &Suite, cell: &Cell, cache: Fill) -> Result<Load, String> {
+    let [stream] = cell.streams.as_slice() else {
+        return Err("several streams play at once".to_owned());
+    };
+    if let Some(why) = unlike(stream) {
+        return Err(why.to_owned());
+    }
+    let access = match stream.access {
+        Access::Uniform | Access::UniformOnce | Access::Permutation => Addressing::Random,
+        Access::Sequential { .. } => Addressing::Sequential,
+        _ => return Err("places are neither uniform nor one after the other".to_owned()),
+    };
+    let classes = &stream.mix.classes;
+    let block = classes.first().map_or(Bytes::ZERO, |class| class.block_size);
+    if classes.iter().any(|class| class.block_size != block) {
+        return Err("requests have several sizes".to_owned());
+    }
+    let weight = |op: Option<Operation>| -> f64 {
+        let those = classes.iter().filter(|class| op.is_none_or(|op| class.op == op));
+        those.map(|class| class.weight).sum()
+    };
+    let (reads, writes, all) =
+        (weight(Some(Operation::Read)), weight(Some(Operation::Write)), weight(None));
+    if reads + writes < all || all <= 0.0 {
+        return Err("there is more in it than reads and writes".to_owned());
+    }
+    let size = match stream.region.spread {
+        Spread::FilePerWorker => {
+            let used = u64::from(suite.files.count.min(stream.threads));
+            Bytes::new(stream.region.length.get().saturating_mul(used))
+        }
+        Spread::Concatenated | Spread::Striped { .. } => stream.region.length,
+    };
+    Ok(Load {
+        read_share: reads / all,
+        access,
+        block,
+        threads: stream.threads,
+        depth: stream.queue_depth,
+        size,
+        files: suite.files.count,
+        cache,
+    })
+}
+
+fn unlike(stream: &Stream) -> Option<&'static str> {
+    let is_closed = matches!(stream.pacing, Pacing::Closed { think: Nanos::ZERO, .. });
+    if stream.work != Work::Blocks {
+        Some("it is about files or transactions")
+    } else if stream.sync.is_some() || stream.write_through != WriteThrough::No {
+        Some("it flushes")
+    } else if !stream.direct || stream.backend == Backend::Mmap {
+        Some("it goes through the page cache")
+    } else if !is_closed || stream.duty.is_some() {
+        Some("requests come at a rate or with pauses")
+    } else {
+        None
+    }
+}
+
+fn findings(array: &str, suite: &str, cells: &[PredictedCell]) -> Vec<Finding> {
+    let answered: Vec<(&PredictedCell, &Answer)> =
+        cells.iter().filter_map(|cell| Some((cell, cell.answer.as_ref()?))).collect();
+    let most = |of: fn(&Answer) -> f64| {
+        answered.iter().max_by(|one, other| of(one.1).total_cmp(&of(other.1)))
+    };
+    let mut found = Vec::new();
+    let bandwidth = |answer: &Answer| answer.bandwidth.0.get() as f64;
+    if let (Some((at_rate, fast)), Some((at_bandwidth, wide))) =
+        (most(|answer| answer.rate), most(bandwidth))
+    {
+        found.push(
+            Finding::new(Code::PredictRates)
+                .with("array", Value::words(array))
+                .with("rate", Number::iops(fast.rate))
+                .with("at_rate", Value::name(at_rate.name()))
+                .with("bandwidth", Number::bandwidth(bandwidth(wide)))
+                .with("at_bandwidth", Value::name(at_bandwidth.name()))
+                .with("suite", Value::name(suite)),
+        );
+    }
+    found.extend(binds(&answered, cells.len()));
+    found.extend(rests(&answered));
+    let mut reasons: Vec<&str> = cells.iter().filter_map(|cell| cell.left_out.as_deref()).collect();
+    let count = reasons.len();
+    reasons.sort_unstable();
+    reasons.dedup();
+    if count > 0 {
+        found.push(
+            Finding::new(Code::PredictLeftOut)
+                .with("count", count)
+                .with("of", cells.len())
+                .with("why", Value::words(reasons.join("; "))),
+        );
+    }
+    found
+}
+
+/// The part that limits most cells.
+fn binds(answered: &[(&PredictedCell, &Answer)], of: usize) -> Option<Finding> {
+    let limited = |part: Component| answered.iter().filter(move |(_, one)| one.binding == part);
+    let mut counts = Component::ALL.map(|part| (limited(part).count(), part));
+    counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let [(count, first), others @ ..] = counts;
+    let others: Vec<String> = others
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, other)| format!("{} in {count}", part(*other)))
+        .collect();
+    let gains = limited(first).filter_map(|(_, answer)| {
+        answer.parts.iter().find(|part| part.component == first).map(|part| part.gain)
+    });
+    let (low, high) =
+        gains.fold((f64::INFINITY, 0.0f64), |(low, high), gain| (low.min(gain), high.max(gain)));
+    (count > 0).then(|| {
+        let ends = match high - low < 0.01 {
+            true => finding::numbers::ratio(high, None),
+            false => format!(
+                "{} to {}",
+                finding::numbers::ratio(low, None),
+                finding::numbers::ratio(high, None)
+            ),
+        };
+        Finding::new(Code::PredictBinds)
+            .with("part", Value::words(part(first)))
+            .with("count", count)
+            .with("of", of)
+            .with_some(
+                "others",
+                (!others.is_empty()).then(|| Value::words(finding::numbers::list(&others))),
+            )
+            .with("gain", Value::words(ends))
+    })
+}
+
+/// The assumed value that moves a rate most.
+fn rests(answered: &[(&PredictedCell, &Answer)]) -> Option<Finding> {
+    let share = |answer: &Answer, one: &array::Dependence| {
+        let ends = [one.rate_low / answer.rate, one.rate_high / answer.rate];
+        (ends[0].min(ends[1]), ends[0].max(ends[1]))
+    };
+    let all = answered.iter().flat_map(|(_, answer)| {
+        answer.rests_on.iter().map(move |one| (&one.assumption, share(answer, one)))
+    });
+    let all: Vec<_> = all.collect();
+    let width = |(low, high): (f64, f64)| high.max(1.0) - low.min(1.0);
+    let most = all.iter().max_by(|one, other| width(one.1).total_cmp(&width(other.1)));
+    let Some((parameter, _)) = most else {
+        return (!answered.is_empty()).then(|| Finding::new(Code::PredictKnown));
+    };
+    let those = || all.iter().filter(|(other, _)| other == parameter).map(|(_, ends)| ends);
+    let low = those().map(|ends| ends.0).fold(f64::INFINITY, f64::min);
+    let high = those().map(|ends| ends.1).fold(0.0, f64::max);
+    Some(
+        Finding::new(Code::PredictRests)
+            .with("parameter", Value::name(format!("{}.{}", parameter.part, parameter.key)))
+            .with("moved", those().count())
+            .with("low", Number::share(low))
+            .with("high", Number::share(high)),
+    )
+}
