@@ -11,6 +11,11 @@ pub fn arrays() -> &'static [(&'static str, &'static str)] {
     ARRAYS
 }
 
+/// Names and texts of the built-in parts.
+pub fn parts() -> &'static [(&'static str, &'static str)] {
+    PARTS
+}
+
 /// The text of a built-in part.
 pub fn part(name: &str) -> Option<&'static str> {
     PARTS.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)

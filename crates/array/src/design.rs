@@ -105,8 +105,8 @@ impl ArrayDesign {
         schema(file, raw.schema)?;
         let find = |key: &'static str, name: &str| {
             let text = part(name)
-                .ok_or_else(|| TextError::known(file, key, name, "the name of a text in parts"))?;
-            Ok((format!("parts/{name}.toml"), text))
+                .ok_or_else(|| TextError::known(file, key, name, "the name of a part, of which a file NAME.toml lies beside this one or in ../parts"))?;
+            Ok((format!("{name}.toml"), text))
         };
         let array = Array::new(raw.level, raw.members, raw.chunk)
             .map_err(|error| TextError::whole(file, TextProblem::Array(error)))?;
@@ -131,6 +131,12 @@ impl ArrayDesign {
     /// How many legs there are, at least one.
     pub fn legs(&self) -> u32 {
         self.stripe.as_ref().map_or(1, |stripe| stripe.legs)
+    }
+
+    /// What all its legs hold.
+    pub fn capacity(&self) -> Bytes {
+        let leg = self.array.capacity(crate::drive::size(&self.drive.part));
+        Bytes::new(leg.get().saturating_mul(u64::from(self.legs())))
     }
 
     /// Its parameters of one origin, the host's first.

@@ -40,38 +40,34 @@ fn a_refusal_says_file_key_seen_and_wanted() {
         (
             "\"savvio-15k2\"",
             "\"floppy\"",
-            "mine.toml: `drive` is `floppy`, wanted the name of a text in parts",
+            "mine.toml: `drive` is `floppy`, wanted the name of a part, of which a file NAME.toml lies beside this one or in ../parts",
         ),
-        ("\"xeon-2009\"", "\"sas-3g\"", "parts/sas-3g.toml: `kind` is `link`, wanted host"),
+        ("\"xeon-2009\"", "\"sas-3g\"", "sas-3g.toml: `kind` is `link`, wanted host"),
         (
             "\"savvio-15k2\"",
             "\"md\"",
-            "parts/md.toml: `kind` is `striping`, wanted mechanical, page-mapped or block-mapped",
+            "md.toml: `kind` is `striping`, wanted mechanical, page-mapped or block-mapped",
         ),
-        (
-            "value = 0.6",
-            "value = -0.6",
-            "parts/mine.toml: `live_share` has `-0.6`, wanted 0 or more",
-        ),
+        ("value = 0.6", "value = -0.6", "mine.toml: `live_share` has `-0.6`, wanted 0 or more"),
         (
             ", range = [0.5, 0.7]",
             "",
-            "parts/mine.toml: `live_share` has `assumed` without `range`, wanted the least and the most it may be",
+            "mine.toml: `live_share` has `assumed` without `range`, wanted the least and the most it may be",
         ),
         (
             "[0.5, 0.7]",
             "[0.1, 0.2]",
-            "parts/mine.toml: `live_share` has `0.6` with the range 0.1 to 0.2, wanted a value within it",
+            "mine.toml: `live_share` has `0.6` with the range 0.1 to 0.2, wanted a value within it",
         ),
         (
             "assumed",
             "fitted",
-            "parts/mine.toml: `live_share` has a range, wanted one only where `origin` is `assumed`",
+            "mine.toml: `live_share` has a range, wanted one only where `origin` is `assumed`",
         ),
         (
             "\"assumed\", range = [0.5, 0.7]",
             "\"spec\"",
-            "parts/mine.toml: `live_share` has no `from`, wanted the source of the value",
+            "mine.toml: `live_share` has no `from`, wanted the source of the value",
         ),
     ];
     for (from, to, wanted) in cases {
@@ -86,7 +82,7 @@ fn what_the_reader_of_toml_refuses_has_its_line() {
         "mine.toml:7: `members = \"four\"`: invalid type: string \"four\", expected u32"
     );
     let unknown = refused("live_share", "dead_share");
-    assert!(unknown.starts_with("parts/mine.toml:6: `dead_share = "), "{unknown}");
+    assert!(unknown.starts_with("mine.toml:6: `dead_share = "), "{unknown}");
     assert!(unknown.contains("expected `live_share`"), "{unknown}");
     let unit = refused("chunk = \"64KiB\"", "chunk = \"64 bananas\"");
     assert!(unit.starts_with("mine.toml:8: `chunk = \"64 bananas\"`"), "{unit}");

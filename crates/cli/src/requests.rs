@@ -9,7 +9,6 @@ use stats::random::derive_seed;
 use suite::model::{Cell, Operation, Phase, StartFile, Stream, Suite, Work, WriteThrough};
 use units::Nanos;
 
-use crate::commands::suites::coordinates;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
@@ -117,7 +116,7 @@ fn head(suite: &Suite, seed: u64) -> String {
 fn head_of(out: &mut String, phase: &Phase, cell: &Cell, stream: &Stream, name: &str) {
     let _ = writeln!(out, "\n[[phase]]\nname = \"{name}\"");
     if !phase.axes.is_empty() {
-        let _ = writeln!(out, "# {}", report::plain(&coordinates(phase, cell)));
+        let _ = writeln!(out, "# {}", report::plain(&phase.place_text(cell)));
     }
     let _ = writeln!(out, "threads = {}\nqueue_depth = {}", stream.threads, stream.queue_depth);
     let _ = writeln!(out, "direct = {}", stream.direct);

@@ -24,6 +24,17 @@ pub fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     })
 }
 
+/// Refuses a name at which [`put`] would fail, before the work whose result it is for.
+pub fn check(path: &Path, force: bool) -> Result<(), Failure> {
+    may_be_put(path, force)?;
+    let made = tempfile::tempfile_in(directory_of(path));
+    made.map(drop).map_err(|error| failed(path, error))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
+}
+
 /// Writes several files into a directory, which is made if it is not there. What refuses one refuses
 /// all, before the first is written.
 pub fn put_all(dir: &Path, files: &[(String, Vec<u8>)], force: bool) -> Result<(), Failure> {
@@ -95,7 +106,6 @@ fn is_database(path: &Path) -> bool {
 }
 
 fn place(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| *parent != Path::new(""));
     // Whoever could not read the file that is replaced can not read the new one, at no moment.
     // Programs with the rights of their owner are not made.
     let old = fs::symlink_metadata(path).ok().filter(Metadata::is_file);
@@ -103,7 +113,7 @@ fn place(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     let first = if old.is_some() { 0o600 } else { 0o666 };
     let mut new = tempfile::Builder::new();
     new.prefix(".plimsoll-").suffix(".tmp").permissions(Permissions::from_mode(first));
-    let mut file = new.tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    let mut file = new.tempfile_in(directory_of(path))?;
     file.write_all(bytes)?;
     old.map_or(Ok(()), |old| file.as_file().set_permissions(old))?;
     file.as_file().sync_all()?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use units::Bytes;
 
@@ -12,6 +13,9 @@ use crate::place::{self, Place};
 use crate::server::{Base, Home, Server};
 use crate::site::{Kit, Site};
 use crate::{DbError, mariadb, postgres, sqlite};
+
+/// How long the drop of a database is tried.
+const DROP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A database that commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +102,8 @@ pub struct Ready {
     pub says: Vec<String>,
     /// What the reader of a result must know of it.
     pub remarks: Vec<String>,
+    /// Of databases that earlier runs left on the server.
+    pub left: Vec<String>,
     how: How,
 }
 
@@ -162,6 +168,7 @@ pub fn look(plan: &Plan) -> Result<Ready, DbError> {
     let making = Making { program: program.clone(), plan, kit, paths, is_log_apart, socket_at };
     Ok(Ready {
         remarks: vec![format!("{program}, made for this run")],
+        left: Vec::new(),
         program,
         needs,
         log_needs,
@@ -178,7 +185,7 @@ pub fn look_at_server(url: &ServerUrl, key: u64) -> Result<Ready, DbError> {
         Engine::Postgres => postgres::look(url)?,
         _ => mariadb::look(url)?,
     };
-    let (name, shown) = (named::name_of(key), url.rest());
+    let (name, shown) = (named::name_of(key), url.text());
     let says = vec![
         format!("makes the database {name} on {program}, {shown}"),
         "asks that database only, and drops it at the end".to_owned(),
@@ -186,12 +193,15 @@ pub fn look_at_server(url: &ServerUrl, key: u64) -> Result<Ready, DbError> {
     let durable = (!undurable.is_empty())
         .then(|| format!("commits may be lost, since {}", undurable.join(" and ")));
     let left = left.iter().map(|name| {
-        format!("the database {name} is there: if no run uses it, a killed one left it, and `drop database {name}` removes it")
+        format!(
+            "the database {name} is there: if no run uses it, an earlier one left it, and `drop database {name}` \
+             removes it"
+        )
     });
-    let remarks = durable.into_iter().chain(left).collect();
+    let (remarks, left) = (durable.into_iter().collect(), left.collect());
     let (needs, log_needs) = (Bytes::ZERO, Bytes::ZERO);
     let how = How::Named(url.clone(), key);
-    Ok(Ready { program, needs, log_needs, says, remarks, how })
+    Ok(Ready { program, needs, log_needs, says, remarks, left, how })
 }
 
 /// A directory, by its path without links: what is named must be what is removed.
@@ -266,11 +276,21 @@ fn make_on(url: &ServerUrl, name: &str) -> Result<(OwnDatabase, Box<dyn Base>), 
     execute(url, &format!("create database {name}"), "make the database")?;
     let force = if url.engine == Engine::Postgres { " with (force)" } else { "" };
     let drop = format!("drop database if exists {name}{force}");
-    let server = url.clone();
-    let own = OwnDatabase::new(
-        name.to_owned(),
-        Box::new(move || execute(&server, &drop, "drop the database")),
-    );
+    let (server, named) = (url.clone(), name.to_owned());
+    let dropping = move || {
+        // A server that was restarted is back in a moment, and one that tidies up in there lets go.
+        let until = Instant::now() + DROP_PATIENCE;
+        loop {
+            match execute(&server, &drop, "drop the database") {
+                Ok(()) => return Ok(()),
+                Err(error) if Instant::now() > until => {
+                    return Err(DbError::NotDropped(named, error.to_string()));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(200)),
+            }
+        }
+    };
+    let own = OwnDatabase::new(name.to_owned(), Box::new(dropping));
     let base = match url.engine {
         Engine::Postgres => postgres::attach(url, name)?,
         _ => mariadb::attach(url, name)?,

@@ -122,6 +122,9 @@ pub enum DbError {
     /// A server that is there and that nothing can be made on.
     #[error("{0} {1}")]
     Unfit(String, &'static str),
+    /// The database of ours on a server that was there.
+    #[error("the database {0} is left on the server: {1}")]
+    NotDropped(String, String),
     /// A living process holds the directory.
     #[error("{0} is in use by another run")]
     InUse(PathBuf),
@@ -153,8 +156,10 @@ impl DbError {
             Self::SameDirectory(_) => {
                 "leave the directory of the log out: it then lies beside the data".to_owned()
             }
+            Self::NotDropped(name, _) => format!("`drop database {name}` removes it"),
             Self::Query { what: CONNECT, .. } => {
-                "the password comes from PGPASSWORD or MYSQL_PWD; the connection is not encrypted"
+                "look at host and port; the password comes from PGPASSWORD or MYSQL_PWD; the connection is not \
+                 encrypted"
                     .to_owned()
             }
             Self::NoRoom { .. } => "free some space, or name a directory elsewhere".to_owned(),
@@ -194,6 +199,13 @@ pub struct SessionError {
 /// Libraries print the kind of an error, and leave the reason to its source.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
+    // As MariaDB's prints what it has.
+    for kind in ["MySqlError { ", "IoError { ", "DriverError { "] {
+        let inner = text.strip_prefix(kind).and_then(|text| text.strip_suffix(" }"));
+        if let Some(inner) = inner.map(str::to_owned) {
+            text = inner;
+        }
+    }
     let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();

@@ -171,7 +171,7 @@ pub(crate) fn look(url: &ServerUrl) -> Result<Looked, DbError> {
         settings.iter().find(|(name, _)| name == wanted).map_or("", |(_, value)| value.as_str())
     };
     if setting("read_only") != "OFF" {
-        return Err(DbError::Unfit(url.rest().to_owned(), "is read-only, as a replica is"));
+        return Err(DbError::Unfit(url.text(), "is read-only, as a replica is"));
     }
     let wanted =
         [("innodb_flush_log_at_trx_commit", true), ("sync_binlog", setting("log_bin") == "ON")];

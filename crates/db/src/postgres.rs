@@ -197,11 +197,11 @@ pub(crate) fn look(url: &ServerUrl) -> Result<Looked, DbError> {
     let row = client.query_one(LOOK, &[]).map_err(failed())?;
     let (version, is_replica, may): (String, bool, bool) = (row.get(0), row.get(1), row.get(2));
     if is_replica {
-        return Err(DbError::Unfit(url.rest().to_owned(), "is a replica: it only reads"));
+        return Err(DbError::Unfit(url.text(), "is a replica: it only reads"));
     }
     if !may {
         let why = "does not let this user make a database: alter role ... createdb";
-        return Err(DbError::Unfit(url.rest().to_owned(), why));
+        return Err(DbError::Unfit(url.text(), why));
     }
     let undurable = ["fsync", "synchronous_commit", "full_page_writes"];
     let off = (3..).zip(undurable).filter(|(at, _)| row.get::<_, String>(*at) == "off");

@@ -65,12 +65,12 @@ impl Server {
             let acknowledged = acknowledged.load(Ordering::Relaxed);
             let mut count = |which: &str| {
                 let sql = format!(
-                    "select count(*) from commits where session = {number} and n {which} {acknowledged}"
+                    "select count(distinct n) from commits where session = {number} and n {which} {acknowledged}"
                 );
                 let rows = client.count(&sql).map_err(DbError::query("count the commits"))?;
                 Ok::<_, DbError>(rows.unsigned_abs())
             };
-            // A row that is there twice or wrongly numbered is no reason to call others present.
+            // Each number counts once: a row that is there twice does not stand in for one that is missing.
             found.missing += acknowledged.saturating_sub(count("<=")?);
             found.unanswered += count(">")?;
             found.acknowledged += acknowledged;

@@ -430,12 +430,12 @@ fn a_server_is_asked_in_a_database_of_its_own(engine: Engine, url: impl Fn(&str)
     assert!(named.counters().unwrap().iter().all(|of| of.name != "server processor time"));
     assert!(named.size() > Bytes::ZERO && named.is_alive());
     let again = look_at_server(&url, 0xdef).unwrap();
-    assert!(again.remarks.iter().any(|said| said.contains("abc is there")), "{:?}", again.remarks);
+    assert!(again.left.iter().any(|said| said.contains("abc is there")), "{:?}", again.left);
     assert!(look_at_server(&url, 0xabc).unwrap().start(2, &|| false).is_err(), "it is there");
     named.stop().unwrap();
-    assert_eq!(look_at_server(&url, 0xdef).unwrap().remarks.len(), 0, "dropped");
+    assert_eq!(look_at_server(&url, 0xdef).unwrap().left.len(), 0, "dropped");
     drop(look_at_server(&url, 0xdef).unwrap().start(2, &|| false).unwrap());
-    assert_eq!(look_at_server(&url, 0xdef).unwrap().remarks.len(), 0, "dropped");
+    assert_eq!(look_at_server(&url, 0xdef).unwrap().left.len(), 0, "dropped");
     server.stop().unwrap();
     assert!(look_at_server(&url, 0xdef).is_err(), "it is gone");
 }

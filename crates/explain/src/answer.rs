@@ -39,6 +39,9 @@ pub(crate) fn answer(
     if let Some(alone) = crate::which::alone(view, sections) {
         return alone;
     }
+    if let Some(transactions) = crate::transactions::of(view) {
+        return transactions;
+    }
     let rates = rates(view, findings);
     if rates.is_empty() {
         let goes_on = view.run.header.state == RunState::Interrupted && resumable(view.run);

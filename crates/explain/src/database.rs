@@ -51,6 +51,9 @@ const OF_PLACE_MIN: f64 = 0.4;
 /// The same of the processors that so many sessions can keep busy.
 const BUSY_MIN: f64 = 0.4;
 
+/// An interval with ends that are further apart does not tell on which side of a bound a ratio is.
+const VAGUE: f64 = 2.0;
+
 /// What ends the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -219,11 +222,18 @@ fn number(ratio: Ratio) -> Number {
     ratio.low.zip(ratio.high).map_or(plain, |(low, high)| plain.within(low, high))
 }
 
+/// Whether it may well be on either side of a bound.
+fn is_vague(ratio: &Number, bound: f64) -> bool {
+    let ends = ratio.low.zip(ratio.high);
+    ends.is_some_and(|(low, high)| high > VAGUE * low && (low..high).contains(&bound))
+}
+
 fn limit_of(figure: &SessionFigure, processors: u32) -> CommitLimit {
     let Some(ratio) = &figure.ratio else { return CommitLimit::Unknown };
     // A session and its server's process take turns.
     let at_most = f64::from(processors.min(figure.sessions).max(1));
     match figure.busy.map(|busy| busy / at_most) {
+        _ if is_vague(ratio, OF_PLACE) || is_vague(ratio, OF_PLACE_MIN) => CommitLimit::Unknown,
         _ if ratio.value >= OF_PLACE => CommitLimit::Log,
         None => CommitLimit::Unknown,
         // It may be the flush all the same.
@@ -367,6 +377,11 @@ mod tests {
             (8, 0.7, Some(0.1), CommitLimit::Unknown),
         ] {
             assert_eq!(figure(sessions, ratio, busy).limit, limit, "{sessions} {ratio} {busy:?}");
+        }
+        for (value, low, high) in [(1.51, 0.66, 3.45), (0.2, 0.08, 0.49)] {
+            let mut vague = figure(64, value, Some(3.0));
+            vague.ratio = Some(Number::ratio(value).within(low, high));
+            assert_eq!(limit_of(&vague, 4), CommitLimit::Unknown, "{value} [{low}, {high}]");
         }
         let of_log = [figure(1, 0.9, Some(0.1)), figure(8, 0.8, Some(0.5)), figure(64, 0.1, None)];
         let said = limit(CommitLimit::Log, &of_log, "/ssd", 4).unwrap().text();

@@ -202,7 +202,7 @@ fn limits(
     findings: &Findings,
 ) -> Vec<Finding> {
     // The answer of a load line says what breaks first; its rates are set.
-    if looks_for_line(view.run) {
+    if looks_for_line(view.run) || crate::transactions::plays_transactions(view) {
         return Vec::new();
     }
     let mut limits = unless_nothing(view, "Barrier", barriers.findings());

@@ -472,7 +472,7 @@ impl Told<'_> {
         found.extend(self.view.suite().filter(|suite| suite.name != SUITE).map(|_| {
             let now = self.terms.base;
             Finding::new(Code::LineLike)
-                .with("times", Number::ratio(line.low / now))
+                .with("times", Number::times(line.low / now))
                 .with("now", Number::iops(now))
         }));
         let first = self.terms.limits.get(line.first).map(StreamLimit::text).unwrap_or_default();

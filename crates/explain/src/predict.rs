@@ -4,7 +4,7 @@ use array::{Addressing, Answer, ArrayDesign, Component, Fill, Load, Model};
 use finding::{Code, Finding, Number, Question, Section, Value};
 use serde::Serialize;
 use suite::model::{
-    Access, Backend, Cell, Operation, Pacing, Phase, Spread, Stream, Suite, Work, WriteThrough,
+    Access, Backend, Cell, Operation, Pacing, Spread, Stream, Suite, Work, WriteThrough,
 };
 use units::{Bytes, Nanos};
 
@@ -77,6 +77,13 @@ pub fn predict(name: &str, design: ArrayDesign, suite: &Suite, cache: Fill) -> P
         .map(|(phase, cell)| {
             let load = load(suite, cell, cache);
             let answered = load.and_then(|load| {
+                let holds = model.design().capacity();
+                if load.size > holds {
+                    return Err(format!(
+                        "{} are more than the {holds} that the array holds",
+                        load.size
+                    ));
+                }
                 let answer = model.answer(&load).map_err(|error| error.to_string())?;
                 Ok((load, answer))
             });
@@ -85,7 +92,7 @@ pub fn predict(name: &str, design: ArrayDesign, suite: &Suite, cache: Fill) -> P
                 Err(why) => (None, Some(why)),
             };
             let (load, answer) = answered.unzip();
-            let (phase, cell) = (phase.name.clone(), coordinates(phase, cell));
+            let (phase, cell) = (phase.name.clone(), phase.place_text(cell));
             PredictedCell { phase, cell, load, answer, left_out }
         })
         .collect();
@@ -98,18 +105,6 @@ pub fn predict(name: &str, design: ArrayDesign, suite: &Suite, cache: Fill) -> P
         cells,
         answer: Section { question: Question::Answer, findings },
     }
-}
-
-fn coordinates(phase: &Phase, cell: &Cell) -> String {
-    let values = phase.axes.iter().zip(&cell.coordinates);
-    let values = values.map(|(axis, &at)| {
-        let value = axis.values.get(at).map_or("", String::as_str);
-        match axis.field.as_str() {
-            "block_size" => value.to_owned(),
-            field => format!("{field} {value}"),
-        }
-    });
-    values.collect::<Vec<_>>().join(", ")
 }
 
 /// What a cell asks for; an error says why that is not reckoned with.

@@ -183,6 +183,19 @@ pub fn transactions(view: &View<'_>) -> DatabaseTransactions {
     found
 }
 
+/// Whether a run played transactions.
+pub(crate) fn plays_transactions(view: &View<'_>) -> bool {
+    view.suite().is_some_and(|suite| {
+        suite.cells().flat_map(|cell| &cell.streams).any(|stream| stream.transactions().is_some())
+    })
+}
+
+/// The answer of a run of transactions; `None` of any other, and where nothing was measured.
+pub(crate) fn of(view: &View<'_>) -> Option<Vec<Finding>> {
+    let found = plays_transactions(view).then(|| transactions(view))?;
+    (!found.figures.is_empty()).then_some(found.answer.findings)
+}
+
 fn figure(view: &View<'_>, findings: &Findings, row: &CellView<'_>) -> Option<TransactionFigure> {
     let known = findings.interval_of(view, row)?;
     let mut kinds: Vec<(String, u64, LatencyHistogram)> = Vec::new();

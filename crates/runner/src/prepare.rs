@@ -543,7 +543,10 @@ fn cells_of(suite: &Suite, unit: Option<Bytes>) -> Vec<CellRecord> {
     let record = |((phase, cell), index): ((&suite::model::Phase, &Cell), u32)| CellRecord {
         index,
         phase: phase.name.clone(),
-        coordinates: coordinates(phase, cell),
+        coordinates: phase
+            .place_of(cell)
+            .map(|(field, value)| (field.into(), value.into()))
+            .collect(),
         streams: cell.streams.iter().map(stream_plan).collect(),
         impossible: unit.and_then(|unit| impossible(cell, unit)),
     };
@@ -596,15 +599,6 @@ fn without_effect(passes: &[Pass], target: &TargetRecord) -> Option<String> {
 fn preconditioning(passes: &[Pass]) -> Option<String> {
     let what: Vec<String> = passes.iter().filter(|p| !p.is_fill()).map(Pass::name).collect();
     (!what.is_empty()).then(|| what.join(", "))
-}
-
-fn coordinates(phase: &suite::model::Phase, cell: &Cell) -> Vec<(String, String)> {
-    phase
-        .axes
-        .iter()
-        .zip(&cell.coordinates)
-        .map(|(axis, &at)| (axis.field.clone(), axis.values.get(at).cloned().unwrap_or_default()))
-        .collect()
 }
 
 /// What tables and exports need to know of a stream.

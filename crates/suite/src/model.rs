@@ -288,6 +288,21 @@ pub struct Phase {
     pub precondition: Vec<Precondition>,
 }
 
+impl Phase {
+    /// A cell's place on the axes: field and value.
+    pub fn place_of<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.axes.iter().zip(&cell.coordinates).map(|(axis, &at)| {
+            (axis.field.as_str(), axis.values.get(at).map_or("", String::as_str))
+        })
+    }
+
+    /// The same in words: `read_share 0, block_size 4KiB`.
+    pub fn place_text(&self, cell: &Cell) -> String {
+        let values = self.place_of(cell).map(|(field, value)| format!("{field} {value}"));
+        values.collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// One axis of a grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Axis {

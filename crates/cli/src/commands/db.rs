@@ -228,6 +228,8 @@ struct DatabaseOptions {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     sessions: Vec<u32>,
     /// How long to measure, without the time to start the database
+    ///
+    /// Each of the eight visits to a number of sessions takes at least half a second, and what comes before it.
     #[arg(long, value_name = "N", default_value = "2", value_parser = minutes)]
     minutes: f64,
     #[command(flatten)]

@@ -82,6 +82,7 @@ pub fn durability(args: &DurabilityArgs, output: &Output) -> Result<ExitCode, Fa
         return output.print(&(ready.says.join("\n") + "\n")).map(|()| ExitCode::Ok);
     }
     let (program, remarks) = (ready.program.clone(), ready.remarks.clone());
+    ready.left.iter().for_each(|left| output.notes(left));
     let signals = SignalWatch::start()?;
     let started = ready.start(args.sessions, &|| signals.code().is_some());
     let Some(server) = started.map_err(RunError::from)? else { return Ok(ExitCode::Interrupted) };
@@ -93,19 +94,23 @@ pub fn durability(args: &DurabilityArgs, output: &Output) -> Result<ExitCode, Fa
     let experiment = Experiment { args, signals: &signals, output, server: &server };
     let ended = experiment.until_gone(&witness);
     witness.stop();
+    let is_gone = matches!(ended, Ok(Ok(_)));
     let result = match ended {
         Ok(Ok(gone)) => experiment.until_back(&witness, gone),
         Ok(Err(code)) => Ok(Err(code)),
         Err(failure) => Err(failure),
     };
-    let removed = server.stop();
+    // Who was told that it is still away was told what is left on it.
+    let is_known = is_gone && !matches!(&result, Ok(Ok(_)));
+    if let Err(error) = server.stop()
+        && !is_known
+    {
+        output.warning(&format!("{error}; {}", error.hint().unwrap_or_default()));
+    }
     let (found, away_s) = match result? {
         Ok(result) => result,
         Err(code) => return Ok(code),
     };
-    if let Err(error) = removed {
-        output.warning(&error.to_string());
-    }
     let db::Surviving { acknowledged, missing, unanswered } = found;
     let shown = Durability {
         schema: SCHEMA,
@@ -184,7 +189,9 @@ impl Experiment<'_> {
             };
             let name = self.server.database();
             if let Some(code) = self.signals.code() {
-                self.output.notes(&format!("stopped; the database {name} is on the server"));
+                self.output.notes(&format!(
+                    "stopped; the database {name} is on the server: `drop database {name}` removes it"
+                ));
                 return Ok(Err(code));
             }
             if gone.elapsed() > self.limit() {
@@ -232,11 +239,12 @@ fn text(found: &Durability) -> String {
     }
     lines.extend(remarks.iter().map(|remark| finding::numbers::capital(remark) + "."));
     if *unanswered > 0 {
-        let commits = finding::numbers::count(*unanswered, "more commit");
-        lines.push(format!("{commits} had no answer yet and are there: that is allowed."));
+        let commits = finding::numbers::count(*unanswered, "commit");
+        lines.push(format!("Also there, as is allowed: {commits} without an answer yet."));
     }
     lines.push(
-        "Only a power cut tests caches: what a killed process wrote is still in the kernel's."
+        "Only a power cut tests caches: what a killed process wrote is still in the kernel's, and a server \
+         that is stopped in order proves nothing."
             .to_owned(),
     );
     lines.iter().map(|line| report::wrapped("", &report::plain(line))).collect()

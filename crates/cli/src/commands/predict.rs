@@ -19,7 +19,7 @@ use crate::output::{Output, json};
 
 const EXAMPLES: &str = "\
 Examples:
-  plimsoll predict --list                       # the arrays that come with the program
+  plimsoll predict --list                       # the arrays and parts that come with the program
   plimsoll predict areca-raid5x4                # bm-flash on it: the rate, and the part that limits it
   plimsoll predict my-array.toml --suite random-read --json";
 
@@ -46,8 +46,8 @@ pub struct PredictArgs {
     /// Whether writes find room in the controllers' caches, or wait for the drives
     #[arg(long, value_enum, default_value_t = CacheState::Full)]
     cache: CacheState,
-    /// List the arrays that come with the program
-    #[arg(long, conflicts_with = "array")]
+    /// List the arrays and parts that come with the program
+    #[arg(long, conflicts_with_all = ["array", "json"])]
     list: bool,
     /// Print a JSON document
     #[arg(long)]
@@ -60,6 +60,15 @@ enum CacheState {
     Room,
 }
 
+impl CacheState {
+    const fn fill(self) -> Fill {
+        match self {
+            Self::Full => Fill::Full,
+            Self::Room => Fill::Room,
+        }
+    }
+}
+
 pub fn predict(args: &PredictArgs, output: &Output) -> Result<(), Failure> {
     let Some(named) = args.array.as_ref().filter(|_| !args.list) else { return list(output) };
     let (name, design) = design(named)?;
@@ -67,8 +76,7 @@ pub fn predict(args: &PredictArgs, output: &Output) -> Result<(), Failure> {
         SuiteOptions { set: args.set.clone(), size: args.size, ..SuiteOptions::default() };
     let source = order::suite(&args.suite, &options)?;
     let suite = suite::check(&source, &CheckContext::default())?;
-    let cache = if args.cache == CacheState::Full { Fill::Full } else { Fill::Room };
-    let found = predicted(&name, design, &suite, cache);
+    let found = predicted(&name, design, &suite, args.cache.fill());
     if let Some(why) = found.cells.iter().find_map(|cell| cell.left_out.as_ref())
         && found.cells.iter().all(|cell| cell.answer.is_none())
     {
@@ -85,7 +93,13 @@ fn list(output: &Output) -> Result<(), Failure> {
         let why = builtin::design(name).map_err(unread)?.why;
         columns.row(vec![(*name).to_owned(), why]);
     }
-    output.print(&columns.print())
+    let mut parts = Columns::new(vec![true, true, true]);
+    for (name, text) in builtin::parts() {
+        let said = text.parse::<toml::Table>().unwrap_or_default();
+        let word = |key| said.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+        parts.row(vec![(*name).to_owned(), word("kind"), word("why")]);
+    }
+    output.print(&format!("Arrays\n\n{}\nParts\n\n{}", columns.print(), parts.print()))
 }
 
 fn unread(error: TextError) -> Failure {

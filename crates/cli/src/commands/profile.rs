@@ -1,7 +1,5 @@
 //! `plimsoll db profile`: what a server in use asks of its storage, as a suite.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -13,6 +11,7 @@ use serde::Serialize;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{Output, json};
+use crate::result_file;
 use crate::signals::SignalWatch;
 
 const EXAMPLES: &str = "\
@@ -25,6 +24,8 @@ const SCHEMA: &str = "plimsoll.profile/1";
 /// How often the operator is asked whether to stop, and told how far it is.
 const LOOK: Duration = Duration::from_millis(100);
 const TELL: Duration = Duration::from_secs(5);
+/// More bytes of log are no transaction's.
+const LOG_MAX: f64 = (8 << 20) as f64;
 /// Rarer requests than this a second are left out.
 const RATE_MIN: f64 = 0.01;
 
@@ -39,13 +40,16 @@ pub struct ProfileArgs {
     /// The server: postgres://USER@HOST/DATABASE or mysql://...; password: PGPASSWORD, MYSQL_PWD
     #[arg(long, value_name = "URL", value_parser = super::db::server_url)]
     server: ServerUrl,
-    /// How long to watch it
+    /// How long to watch it: longer than the time between two checkpoints, or page writes are missing
     #[arg(long, value_name = "N", default_value_t = 60)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
-    /// Where the suite is written; a file that is there is not replaced
+    /// Where the suite is written
     #[arg(long, value_name = "FILE", default_value = "profile.toml")]
     out: PathBuf,
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
     /// Print a JSON document
     #[arg(long)]
     json: bool,
@@ -74,13 +78,13 @@ pub struct StorageProfile {
     page: u64,
     /// Bytes of the databases.
     size: u64,
+    /// What is missing in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
 }
 
 pub fn profile(args: &ProfileArgs, output: &Output) -> Result<ExitCode, Failure> {
-    if args.out.symlink_metadata().is_ok() {
-        let message = format!("{} is there already", args.out.display());
-        return Err(Failure::new(ExitCode::Usage, message).hint("name another file with --out"));
-    }
+    result_file::check(&args.out, args.force)?;
     let mut server = db::observe(&args.server).map_err(RunError::from)?;
     let Some(found) = watch(args, &mut server, output)? else { return Ok(ExitCode::Interrupted) };
     if found.commits < RATE_MIN {
@@ -88,15 +92,15 @@ pub fn profile(args: &ProfileArgs, output: &Output) -> Result<ExitCode, Failure>
         let hint = "profile it while it works, or for longer with --seconds";
         return Err(Failure::new(ExitCode::Target, message).hint(hint));
     }
-    let file = OpenOptions::new().write(true).create_new(true).open(&args.out);
-    file.and_then(|mut file| file.write_all(suite(&found, args.server.engine).as_bytes()))
-        .map_err(|error| {
-            Failure::new(
-                ExitCode::Unexpected,
-                format!("cannot write {}: {error}", args.out.display()),
-            )
-        })?;
     output.print(&if args.json { json(&found)? } else { text(&found) })?;
+    if found.log_bytes / found.commits > LOG_MAX {
+        let each = finding::numbers::size((found.log_bytes / found.commits) as u64);
+        let message =
+            format!("each transaction logs {each}: a bulk load, which is written as no suite");
+        return Err(Failure::new(ExitCode::Target, message)
+            .hint("profile the server while it has its usual transactions"));
+    }
+    result_file::put(&args.out, suite(&found, args.server.engine).as_bytes(), args.force)?;
     let out = args.out.display();
     output.note(&format!(
         "written to {out}: `plimsoll line PLACE --like {out}` says how much of it a place carries"
@@ -127,12 +131,17 @@ fn watch(
     }
     let after = server.counters().map_err(RunError::from)?;
     let seconds = begin.elapsed().as_secs_f64();
-    let rate = |name: &str| {
-        let value = |of: &[db::ServerCounter]| {
-            of.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
-        };
-        value(&after).saturating_sub(value(&before)) as f64 / seconds
+    let value = |of: &[db::ServerCounter], name: &str| {
+        of.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
     };
+    let rate =
+        |name: &str| value(&after, name).saturating_sub(value(&before, name)) as f64 / seconds;
+    let remark = (rate("pages written") < RATE_MIN).then(|| {
+        format!(
+            "No page was written in these {seconds:.0} s, as no checkpoint fell into them: page writes are missing, \
+             and log. Watch it for longer than the time between two checkpoints (--seconds 600)."
+        )
+    });
     Ok(Some(StorageProfile {
         schema: SCHEMA,
         program: server.program.clone(),
@@ -144,6 +153,7 @@ fn watch(
         writes: rate("pages written"),
         page: server.page.get(),
         size: server.size.get(),
+        remark,
     }))
 }
 
@@ -172,7 +182,8 @@ fn text(found: &StorageProfile) -> String {
         bytes(log_bytes / commits),
         bytes(*size as f64),
     );
-    report::wrapped("", &report::plain(&line))
+    let lines = [Some(&line), found.remark.as_ref()].into_iter().flatten();
+    lines.map(|line| report::wrapped("", &report::plain(line))).collect()
 }
 
 /// The same requests as a suite, at the rate that was seen.
@@ -180,7 +191,10 @@ fn suite(found: &StorageProfile, engine: Engine) -> String {
     let StorageProfile {
         program, server, seconds, commits, log_bytes, reads, writes, page, ..
     } = found;
-    let log = ((log_bytes / commits / 1024.0).ceil() as u64).clamp(1, 1024);
+    let remark = found.remark.as_deref().unwrap_or_default();
+    let about = format!("{program}, {server}, watched for {seconds:.0} s. {remark}");
+    let about = toml::Value::from(about.trim_end());
+    let log = ((log_bytes / commits / 1024.0).ceil() as u64).max(1);
     let page = page / 1024;
     let sync = if engine == Engine::Postgres { "fdatasync" } else { "fsync" };
     let stream = |operation: &str, rate: f64| match rate < RATE_MIN {
@@ -197,7 +211,7 @@ fn suite(found: &StorageProfile, engine: Engine) -> String {
     };
     format!(
         "schema = 1\nname = \"profile\"\ntitle = \"What a database asks of its storage\"\n\
-         description = \"\"\"\n{program}, {server}, watched for {seconds:.0} s.\n\"\"\"\n\n\
+         description = {about}\n\n\
          file_size = \"2GiB\"\nfill = true\nlevel = \"{level}\"\n\
          rounds = {{ visit_time = \"2s\", ramp = \"500ms\", least_operations = 0, pilot = false, \
          visits_max = 10 }}\n\n\

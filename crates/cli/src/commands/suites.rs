@@ -307,7 +307,7 @@ fn steady_lines(phase: &Phase) -> Vec<(&'static str, String)> {
     };
     let decides = match phase.cells.get(steady.track).filter(|_| cells > 1) {
         None => "its rate".to_owned(),
-        Some(cell) => format!("the rate of {}", report::plain(&coordinates(phase, cell))),
+        Some(cell) => format!("the rate of {}", report::plain(&phase.place_text(cell))),
     };
     let longest = Nanos::new(whole.get().saturating_mul(steady.rounds_max.into()));
     let volume = volume_line(phase, steady.volume, longest);
@@ -347,15 +347,6 @@ fn volume_line(phase: &Phase, times: f64, longest: Nanos) -> String {
         "; and {times} times the range written to was written in this phase: {}, {rate}/s at least",
         Bytes::new(wanted as u64)
     )
-}
-
-/// A cell's place: `read_share 0, block_size 4KiB`.
-pub fn coordinates(phase: &Phase, cell: &Cell) -> String {
-    let values = phase.axes.iter().zip(&cell.coordinates);
-    let value = |(axis, &at): (&suite::model::Axis, &usize)| {
-        format!("{} {}", axis.field, axis.values.get(at).map_or("", String::as_str))
-    };
-    values.map(value).collect::<Vec<_>>().join(", ")
 }
 
 pub fn visits(suite: &Suite) -> String {

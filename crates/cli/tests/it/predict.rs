@@ -23,12 +23,12 @@ fn an_array_is_predicted_cell_by_cell_with_the_part_that_limits_it() {
     };
     // Published: 63088 with 10 threads and 62361 with 40, by the lock of the file; 1740 of 1 MiB, by the link.
     for threads in [10, 40] {
-        let answer = &cell("read", &format!("4KiB, threads {threads}"))["answer"];
+        let answer = &cell("read", &format!("block_size 4KiB, threads {threads}"))["answer"];
         assert_eq!(answer["binding"], "file-lock", "{answer}");
         let rate = answer["rate"].as_f64().unwrap();
         assert!((61_000.0..65_000.0).contains(&rate), "{rate}");
     }
-    let wide = &cell("read", "1MiB, threads 40")["answer"];
+    let wide = &cell("read", "block_size 1MiB, threads 40")["answer"];
     assert_eq!(wide["binding"], "link", "{wide}");
     let told = world.ok(&["predict", "areca-raid0x12"]).out;
     let (answer, table) = told.split_once("\n\n").unwrap();
@@ -66,7 +66,7 @@ fn a_newcomer_adds_a_drive_and_an_array_as_files() {
     assert!(told.contains("Nobody knows `"), "{told}");
     for (name, text, wanted) in [
         ("none.toml", None, "no array"),
-        ("bad.toml", Some(array.replace("mine", "yours")), "the name of a text in parts"),
+        ("bad.toml", Some(array.replace("mine", "yours")), "the name of a part"),
         ("raid.toml", Some(array.replace("raid0", "raid5")), "raid5"),
         ("key.toml", Some(array.replace("why", "wy")), "wy"),
     ] {
@@ -80,4 +80,11 @@ fn a_newcomer_adds_a_drive_and_an_array_as_files() {
     let flushes = world.run(&["predict", "two.toml", "--suite", "wal"]);
     assert_eq!(flushes.code, 2);
     assert!(flushes.err.contains("no cell of `wal` can be predicted"), "{}", flushes.err);
+}
+
+#[test]
+fn files_that_the_array_does_not_hold_are_refused() {
+    let said = World::new().run(&["predict", "areca-raid5x4", "--size", "1TiB"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("that the array holds"), "{}", said.err);
 }

@@ -241,8 +241,7 @@ fn a_server_in_use_is_profiled_and_its_load_raised_on_a_place() {
         assert!(seen > 0.3 * made && seen < 1.01 * made + 10.0, "{name}: {made} {found:#}");
         assert!(rate("log_bytes") > 100.0 * rate("commits"), "{found:#}");
         assert!(before.iter().any(|counter| counter.name == "commits"), "{before:?}");
-        lab.run(&format!("db profile --server {url} --seconds 1"))
-            .is(2, &["is there already", "--out"]);
+        lab.run(&format!("db profile --server {url} --seconds 1")).is(3, &["exists", "--force"]);
         lab.ok("suite show profile.toml");
         let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/nvme.toml");
         let played = lab.run(&format!("run profile.toml --quick --target model:{model} --json"));

@@ -209,6 +209,7 @@ fn record(named: &NamedDatabase, targets: &[Target], ready: &Ready) -> TargetRec
         let seen = "a server that was there: its devices and processors are not seen";
         remarks.insert(0, format!("{program}, {seen}"));
     }
+    remarks.extend(ready.left.iter().cloned());
     if !targets.is_empty() && targets.iter().all(|target| target.devices.is_empty()) {
         remarks.push("no block device is known below: what ends the rate is not seen".to_owned());
     }
