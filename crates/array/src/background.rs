@@ -4,7 +4,7 @@ use layout::{Estimate, Pace, Whole};
 use units::{ByteOffset, Bytes, Nanos};
 
 use crate::design::ArrayDesign;
-use crate::drive::{rates, size};
+use crate::drive::rates;
 use crate::parameter::PerSecond;
 
 impl ArrayDesign {
@@ -33,6 +33,6 @@ impl ArrayDesign {
         let share = self.controller.part.rebuild_share.value;
         let speed = Bytes::new((slower * share) as u64);
         let pace = Pace { most: speed, least: speed, member: None };
-        self.array.rebuild(size(&self.drive.part), &pace)
+        self.array.rebuild(self.drive.part.size().value, &pace)
     }
 }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use crate::error::{TextError, TextProblem};
-use crate::parameter::{Adjustable, End, ParameterName, Provenance};
+use crate::parameter::{Adjustable, End, Parameter, ParameterName, Provenance};
 use crate::part::{
-    Controller, Drive, FileSystem, Host, Link, LogLayer, Parameters, Part, Striping, parse, read,
-    schema,
+    Controller, Drive, FileSystem, Host, Link, LogLayer, Parameters, Part, Striping, parse, price,
+    read, schema,
 };
 
 /// More legs than any host has slots for.
@@ -21,6 +21,20 @@ pub struct Named<T> {
     pub name: String,
     /// What it says.
     pub part: T,
+    /// What one costs, in the currency of all texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+}
+
+/// What a link is there for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkPer {
+    /// All drives of a leg share it: the slot of a controller.
+    #[default]
+    Leg,
+    /// Each drive has its own: a port of the board.
+    Drive,
 }
 
 /// Equal legs that software stripes over.
@@ -45,8 +59,10 @@ pub struct ArrayDesign {
     pub file_system: Option<Named<FileSystem>>,
     /// `None` for one leg.
     pub stripe: Option<LegStripe>,
-    /// Of each leg.
+    /// Of each leg, or of each drive.
     pub link: Named<Link>,
+    /// Which of the two.
+    pub link_per: LinkPer,
     /// Of each leg.
     pub controller: Named<Controller>,
     /// Of each leg: its level, members and chunk.
@@ -68,6 +84,8 @@ struct File {
     file_system: Option<String>,
     stripe: Option<StripeFile>,
     link: String,
+    #[serde(default)]
+    link_per: LinkPer,
     controller: String,
     level: Level,
     members: u32,
@@ -120,10 +138,15 @@ impl ArrayDesign {
                 .transpose()?,
             stripe: raw.stripe.map(|stripe| stripe.check(file, &find)).transpose()?,
             link: named("link", raw.link, &find)?,
+            link_per: raw.link_per,
             controller: named("controller", raw.controller, &find)?,
             array,
             start: raw.start,
-            drive: Named { part: Drive::parse(&drive_file, drive_text)?, name: raw.drive },
+            drive: Named {
+                part: Drive::parse(&drive_file, drive_text)?,
+                name: raw.drive,
+                price: price(&drive_file, drive_text)?,
+            },
             layer: raw.layer.map(|name| named("layer", name, &find)).transpose()?,
         })
     }
@@ -135,8 +158,25 @@ impl ArrayDesign {
 
     /// What all its legs hold.
     pub fn capacity(&self) -> Bytes {
-        let leg = self.array.capacity(crate::drive::size(&self.drive.part));
+        let leg = self.array.capacity(self.drive.part.size().value);
         Bytes::new(leg.get().saturating_mul(u64::from(self.legs())))
+    }
+
+    /// How many drives all its legs have.
+    pub fn drives(&self) -> u32 {
+        self.array.members().saturating_mul(self.legs())
+    }
+
+    /// What its drives, links and controllers cost, as far as their texts say; `None` if none does.
+    pub fn price(&self) -> Option<f64> {
+        let (legs, drives) = (f64::from(self.legs()), f64::from(self.drives()));
+        let links = if self.link_per == LinkPer::Leg { legs } else { drives };
+        let all = [
+            self.drive.price.map(|one| one * drives),
+            self.controller.price.map(|one| one * legs),
+            self.link.price.map(|one| one * links),
+        ];
+        all.into_iter().flatten().reduce(|sum, one| sum + one)
     }
 
     /// Its parameters of one origin, the host's first.
@@ -166,6 +206,40 @@ impl ArrayDesign {
         Some(copy)
     }
 
+    /// One value, rounded for people.
+    pub fn shown(&self, name: &ParameterName) -> Option<String> {
+        self.clone().parameter(name).map(|one| one.shown())
+    }
+
+    /// The drive as the text of a part.
+    pub fn drive_text(&self, why: &str) -> String {
+        let mut drive = self.drive.part.clone();
+        let kind = drive.kind();
+        let lines =
+            drive.parameters().into_iter().map(|(key, one)| format!("{key} = {}\n", one.text()));
+        let lines: String = lines.collect();
+        format!("schema = 1\nkind = \"{kind}\"\nwhy = {why:?}\n\n[parameters]\n{lines}")
+    }
+
+    pub(crate) fn drive_keys(&self) -> Vec<&'static str> {
+        self.drive.part.clone().parameters().into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// The design with drives that hold so much.
+    ///
+    /// * `from`: what says so.
+    #[must_use]
+    pub fn of_size(mut self, size: Bytes, from: &str) -> Self {
+        let known = match &mut self.drive.part {
+            Drive::Mechanical(drive) => &mut drive.size,
+            Drive::PageMapped(drive) => &mut drive.size,
+            Drive::BlockMapped(drive) => &mut drive.size,
+        };
+        let origin = Provenance::Derived;
+        *known = Parameter { value: size, origin, from: from.to_owned(), range: None };
+        self
+    }
+
     fn parameter(&mut self, name: &ParameterName) -> Option<&mut dyn Adjustable> {
         let part = self.parameters().into_iter().find(|(part, _)| *part == name.part);
         part?.1.into_iter().find(|(key, _)| *key == name.key).map(|(_, one)| one)
@@ -193,7 +267,7 @@ fn named<'a, T: Part>(
     find: &impl Fn(&'static str, &str) -> Text<'a>,
 ) -> Result<Named<T>, TextError> {
     let (file, text) = find(key, &name)?;
-    Ok(Named { part: parse(&file, text)?, name })
+    Ok(Named { part: parse(&file, text)?, name, price: price(&file, text)? })
 }
 
 impl StripeFile {

@@ -24,6 +24,8 @@ pub(crate) struct Stay {
     pub front: f64,
     /// The medium.
     pub inside: Visit,
+    /// Seconds of the medium's work after the answer.
+    pub behind: f64,
 }
 
 pub(crate) fn seconds(parameter: &Parameter<Nanos>) -> f64 {
@@ -36,7 +38,7 @@ pub(crate) fn transfer(bytes: f64, rate: PerSecond) -> f64 {
 }
 
 fn alone(time: f64) -> Stay {
-    Stay { front: 0.0, inside: Visit::one_of(1.0, time) }
+    Stay { inside: Visit::constant(1.0, time), ..Stay::default() }
 }
 
 /// In sequence: reading and writing.
@@ -45,15 +47,6 @@ pub(crate) fn rates(drive: &Drive) -> (PerSecond, PerSecond) {
         Drive::Mechanical(drive) => (drive.media_rate.value, drive.media_rate.value),
         Drive::PageMapped(drive) => (drive.read_rate.value, drive.write_rate.value),
         Drive::BlockMapped(drive) => (drive.read_rate.value, drive.write_rate.value),
-    }
-}
-
-/// What it holds.
-pub(crate) fn size(drive: &Drive) -> Bytes {
-    match drive {
-        Drive::Mechanical(drive) => drive.size.value,
-        Drive::PageMapped(drive) => drive.size.value,
-        Drive::BlockMapped(drive) => drive.size.value,
     }
 }
 
@@ -87,22 +80,27 @@ fn mechanical(drive: &Mechanical, op: Op, bytes: f64) -> Stay {
     let half_turn = 30.0 / f64::from(drive.rpm.value);
     let rest = seconds(&drive.command_time) + half_turn + transfer(bytes, drive.media_rate.value);
     let reorder = drive.reorder.value;
-    Stay { inside: Visit { seek, reorder, ..Visit::one_of(1.0, seek + rest) }, front: 0.0 }
+    let inside = Visit { seek, reorder, ..Visit::constant(1.0, seek + rest) };
+    Stay { inside, ..Stay::default() }
 }
 
-/// Reads spread over the channels; writes go where there is room, and cleaning follows.
+/// Reads spread over the channels; writes are answered from a buffer and written where there is
+/// room, and cleaning follows.
 fn page_mapped(drive: &PageMapped, op: Op, bytes: f64) -> Stay {
+    let front = seconds(&drive.request_time);
     if op == Op::Write {
         let written = bytes.max(PAGE) * write_amplification(drive.live_share.value);
-        return alone(transfer(written, drive.write_rate.value));
+        let inside = Visit::delay(seconds(&drive.write_time));
+        return Stay { front, inside, behind: transfer(written, drive.write_rate.value) };
     }
-    let channels = f64::from(drive.channels.value);
+    let channels = drive.channels.value.max(1.0);
     let pages = (bytes / PAGE).ceil();
-    let rounds = (pages / channels).ceil();
     let one = seconds(&drive.channel_time);
+    let time = one * (pages / channels).ceil();
     Stay {
-        front: seconds(&drive.request_time).max(transfer(bytes, drive.read_rate.value)),
-        inside: Visit { demand: one * pages / channels, ..Visit::delay(one * rounds) },
+        front: front.max(transfer(bytes, drive.read_rate.value)),
+        inside: Visit { demand: one * pages / channels, ..Visit::constant(1.0, time) },
+        behind: 0.0,
     }
 }
 

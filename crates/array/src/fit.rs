@@ -1,6 +1,7 @@
 //! Values of parameters from measured cells.
 
 use serde::Serialize;
+use stats::Random;
 use stats::interval::student_quantile;
 
 use crate::design::ArrayDesign;
@@ -15,6 +16,25 @@ const ROUNDS_MAX: usize = 60;
 
 /// Step of a derivative, as a share of the value: above the rounding of the shortest times.
 const STEP: f64 = 0.05;
+
+/// By how much a cell would have to be off, as a share, to weigh as much as a value that is e
+/// times what it was: small enough to move no value that the cells tell.
+const PULL: f64 = 0.01;
+
+/// Places where the search for a drive begins, beside the drive as it is.
+const STARTS: usize = 24;
+
+/// How many times more or less than it was a value is there at most.
+const FAR: f64 = 30.0;
+
+/// A vague value without which cells are off by this share more is kept.
+const NEEDED: f64 = 0.1;
+
+/// Ends of an interval that are further apart say nothing.
+const WIDEST: f64 = 3.0;
+
+/// Not times or rates: they are said by who knows the drive.
+const SHARES: [&str; 2] = ["size", "live_share"];
 
 /// Of an interval for each value.
 const CONFIDENCE: f64 = 0.95;
@@ -64,6 +84,8 @@ struct Cells<'a> {
     names: &'a [ParameterName],
     start: &'a ArrayDesign,
     cells: Vec<(&'a Measured, Footprint)>,
+    /// How strongly each value is held at its start.
+    pull: f64,
 }
 
 /// Changes `names` of a design until its rates are as near to the measured ones as they get: least
@@ -79,6 +101,18 @@ pub fn fit(
     names: &[ParameterName],
     measured: &[Measured],
 ) -> Result<FittedDesign, FitError> {
+    search(design, names, measured, 0.0, &[])
+}
+
+/// * `pull`: see [`PULL`]; 0 leaves all values free.
+/// * `further`: logarithms of factors to begin with, beside the design as it is.
+fn search(
+    design: &ArrayDesign,
+    names: &[ParameterName],
+    measured: &[Measured],
+    pull: f64,
+    further: &[Vec<f64>],
+) -> Result<FittedDesign, FitError> {
     if measured.len() <= names.len() || names.is_empty() {
         return Err(FitError::TooFew { cells: measured.len(), parameters: names.len() });
     }
@@ -91,33 +125,50 @@ pub fn fit(
         }
         cells.push((one, Footprint::of(design, &one.load)));
     }
-    let cells = Cells { names, start: design, cells };
-    let mut best = cells.trial(vec![0.0; names.len()])?;
-    let mut damping = 1e-3;
-    for _ in 0..ROUNDS_MAX {
-        let (normal, gradient) = cells.normal(&best)?;
-        let mut damped = normal;
-        for (at, row) in damped.iter_mut().enumerate() {
-            row[at] *= 1.0 + damping;
-        }
-        let inverse = inverse(damped).ok_or(FitError::Undetermined)?;
-        let step = inverse.iter().map(|row| -dot(row, &gradient));
-        let next =
-            cells.trial(best.logs.iter().zip(step).map(|(log, step)| log + step).collect())?;
-        if next.squares() < best.squares() {
-            let is_done = best.squares() - next.squares() < 1e-9 * best.squares();
-            best = next;
-            damping /= 10.0;
-            if is_done {
-                break;
-            }
-        } else if damping > 1e6 {
-            break;
-        } else {
-            damping *= 10.0;
+    let cells = Cells { names, start: design, cells, pull };
+    let mut best: Option<Trial> = None;
+    let starts = std::iter::once(vec![0.0; names.len()]).chain(further.iter().cloned());
+    for start in starts {
+        let found = cells.descend(start)?;
+        if best.as_ref().is_none_or(|best| found.squares() < best.squares()) {
+            best = Some(found);
         }
     }
-    cells.result(best)
+    best.ok_or(FitError::Undetermined).and_then(|best| cells.result(best))
+}
+
+/// As [`fit`], of the drive's times and rates that the cells tell: first all of them, each held
+/// weakly near its start, then without the vaguest one, until none is vague.
+///
+/// # Errors
+///
+/// As of [`fit`]; no value of the drive is told.
+pub fn fit_drive(design: &ArrayDesign, measured: &[Measured]) -> Result<FittedDesign, FitError> {
+    let keys = design.drive_keys().into_iter().filter(|key| !SHARES.contains(key));
+    let names = keys.map(|key| ParameterName { part: design.drive.name.clone(), key });
+    let mut names: Vec<_> = names.filter(|name| design.scaled(name, 1.0).is_some()).collect();
+    // Where another value limits a cell it says nothing of this one, and nothing leads there.
+    let mut random = Random::new(1);
+    let mut further: Vec<Vec<f64>> = (0..STARTS)
+        .map(|_| names.iter().map(|_| (random.unit() * 2.0 - 1.0) * FAR.ln()).collect())
+        .collect();
+    let mut best: Option<FittedDesign> = None;
+    while !names.is_empty() {
+        let found = search(design, &names, measured, PULL, &further)?;
+        match best {
+            // The one that was left out was needed, vague as it is.
+            Some(best) if found.error > best.error * (1.0 + NEEDED) => return Ok(best),
+            _ => {}
+        }
+        let width = |one: &FittedValue| one.factor_high / one.factor_low;
+        let vaguest = found.values.iter().max_by(|one, other| width(one).total_cmp(&width(other)));
+        let Some(vague) = vaguest.filter(|one| width(one) > WIDEST) else { return Ok(found) };
+        names.retain(|name| *name != vague.name);
+        let left = found.values.iter().filter(|value| value.name != vague.name);
+        further = vec![left.map(|value| value.factor.ln()).collect()];
+        best = Some(found);
+    }
+    Err(FitError::Undetermined)
 }
 
 impl Trial {
@@ -127,6 +178,36 @@ impl Trial {
 }
 
 impl Cells<'_> {
+    /// To the nearest place from where every step leads up.
+    fn descend(&self, start: Vec<f64>) -> Result<Trial, FitError> {
+        let mut best = self.trial(start)?;
+        let mut damping = 1e-3;
+        for _ in 0..ROUNDS_MAX {
+            let (normal, gradient) = self.normal(&best)?;
+            let mut damped = normal;
+            for (at, row) in damped.iter_mut().enumerate() {
+                row[at] *= 1.0 + damping;
+            }
+            let inverse = inverse(damped).ok_or(FitError::Undetermined)?;
+            let step = inverse.iter().map(|row| -dot(row, &gradient));
+            let next =
+                self.trial(best.logs.iter().zip(step).map(|(log, step)| log + step).collect())?;
+            if next.squares() < best.squares() {
+                let is_done = best.squares() - next.squares() < 1e-9 * best.squares();
+                best = next;
+                damping /= 10.0;
+                if is_done {
+                    break;
+                }
+            } else if damping > 1e6 {
+                break;
+            } else {
+                damping *= 10.0;
+            }
+        }
+        Ok(best)
+    }
+
     fn trial(&self, logs: Vec<f64>) -> Result<Trial, FitError> {
         let mut design = self.start.clone();
         for (name, log) in self.names.iter().zip(&logs) {
@@ -138,7 +219,8 @@ impl Cells<'_> {
         let of = |(one, footprint): &(&Measured, Footprint)| {
             (rate(&design, &one.load, footprint) / one.rate).ln()
         };
-        Ok(Trial { errors: self.cells.iter().map(of).collect(), logs, design })
+        let pulled = logs.iter().map(|log| self.pull * log);
+        Ok(Trial { errors: self.cells.iter().map(of).chain(pulled).collect(), logs, design })
     }
 
     /// Of the normal equations: products of the derivatives of all cells, and these times the errors.

@@ -19,9 +19,9 @@ mod part;
 mod path;
 
 pub use cleaning::write_amplification;
-pub use design::{ArrayDesign, LegStripe, Named};
+pub use design::{ArrayDesign, LegStripe, LinkPer, Named};
 pub use error::{FitError, LoadError, TextError, TextProblem};
-pub use fit::{FittedDesign, FittedValue, Measured, fit};
+pub use fit::{FittedDesign, FittedValue, Measured, fit, fit_drive};
 pub use load::{Addressing, Fill, Load};
 pub use model::{Answer, Dependence, Model, PartAnswer};
 pub use parameter::{End, Parameter, ParameterName, PerSecond, Provenance};

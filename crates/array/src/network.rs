@@ -5,6 +5,8 @@
 //! follows from that for n - 1. It is exact for queues served in order of arrival with exponential
 //! times, and for delays. Service times here vary less than that, so the truth is between the
 //! answer and the bounds min(n / sum of times, 1 / greatest demand).
+//!
+//! Where a station says how little its times vary, requests wait less: see [`Visit::constant`].
 
 /// What one request asks of a station, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,7 +21,14 @@ pub struct Visit {
     pub seek: f64,
     /// See `seek`.
     pub reorder: f64,
+    /// Mean of the square of `time`: its square if all take the same, twice that if exponential.
+    pub square: f64,
 }
+
+/// Share of the busy time by which a request waits less where all times are the same. Half of it would be the residual life
+/// of what is in service, were requests to come at random; 0.4 is nearest to a simulation of 1 to 16 servers with 1 to 64
+/// requests: median 0.5 %, at most 7 % off, where exponential times are 4.8 % and 14 % off.
+const REGULAR: f64 = 0.4;
 
 impl Visit {
     /// A visit without waiting.
@@ -29,7 +38,12 @@ impl Visit {
 
     /// A visit to one of so many servers, chosen at random. `servers` at least 1.
     pub fn one_of(servers: f64, time: f64) -> Self {
-        Self { time, demand: time / servers, ..Self::default() }
+        Self { time, demand: time / servers, square: 2.0 * time * time, ..Self::default() }
+    }
+
+    /// The same, all of which take the same time.
+    pub fn constant(servers: f64, time: f64) -> Self {
+        Self { square: time * time, ..Self::one_of(servers, time) }
     }
 
     /// Work that nobody waits for, since another station takes longer meanwhile.
@@ -43,6 +57,18 @@ impl Visit {
         self.demand += share * other.demand;
         self.seek += share * other.seek;
         self.reorder = self.reorder.max(other.reorder);
+        self.square += share * other.square;
+    }
+
+    /// See [`REGULAR`]: 0 where times vary as exponential ones do, or more.
+    fn regular(&self) -> f64 {
+        let mean = self.time * self.time;
+        if mean > 0.0 { REGULAR * (2.0 - self.square / mean).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// `demand` with so many others waiting there.
+    fn demand_with(&self, others: f64) -> f64 {
+        self.demand - (self.time - self.time_with(others)) * self.at_one()
     }
 
     /// Of those at the station, the share that is at one of its servers.
@@ -76,32 +102,43 @@ impl Solution {
 
 /// Solves the network of `visits` for so many customers.
 ///
-/// * Exact without `reorder`; with it, exact for one station, else an approximation that takes the
-///   mean number waiting for the number.
+/// * Exact for exponential times without `reorder`. With `reorder` exact for one station, else an
+///   approximation that takes the mean number waiting for the number; for more regular times see
+///   [`Visit::constant`].
 /// * A queue of several servers with a common line is best given as `one_of` the number, with the
 ///   rest of its time as a delay: exact for one customer and in the limit (Seidmann 1987).
 pub fn solve(visits: &[Visit], customers: u32) -> Solution {
+    let regular: Vec<f64> = visits.iter().map(Visit::regular).collect();
     let mut others = vec![0.0; visits.len()];
     let mut times = vec![0.0; visits.len()];
     let mut rate = 0.0;
     for n in 1..=customers {
+        let before = rate;
         let mut response = 0.0;
-        for ((visit, time), others) in visits.iter().zip(&mut times).zip(&others) {
-            *time = visit.time_with(*others) * (1.0 + others);
-            response += *time;
+        // Of the regular stations: only they can come out busier than they can be.
+        let mut fullest = (0.0, 0);
+        for (at, visit) in visits.iter().enumerate() {
+            let demand = visit.demand_with(others[at]);
+            let waiting = others[at] - before * demand * regular[at];
+            times[at] = visit.time_with(others[at]) * (1.0 + waiting);
+            response += times[at];
+            if regular[at] > 0.0 && demand > fullest.0 {
+                fullest = (demand, at);
+            }
         }
         // A network without any work answers nothing, in no time.
         rate = if response > 0.0 { f64::from(n) / response } else { 0.0 };
+        if rate * fullest.0 > 1.0 {
+            rate = 1.0 / fullest.0;
+            times[fullest.1] += f64::from(n) / rate - response;
+        }
         if n < customers {
             for ((visit, time), others) in visits.iter().zip(&times).zip(&mut others) {
                 *others = rate * time * visit.at_one();
             }
         }
     }
-    let busy = visits.iter().zip(&others).map(|(visit, others)| {
-        let shorter = visit.time - visit.time_with(*others);
-        rate * (visit.demand - shorter * visit.at_one())
-    });
+    let busy = visits.iter().zip(&others).map(|(visit, others)| rate * visit.demand_with(*others));
     Solution { rate, busy: busy.collect(), times }
 }
 
@@ -161,5 +198,45 @@ mod tests {
         near(solve(&[arm], 1).rate, 0.1, 1e-12);
         // Ten there: sqrt(3 / 12) of the seek.
         near(solve(&[arm], 10).rate, 1.0 / 8.0, 1e-12);
+    }
+
+    /// So many requests, each to one of the servers at random, which takes 1: by playing it.
+    fn played(servers: u64, requests: u32) -> f64 {
+        let mut random = stats::Random::new(7);
+        let mut free = vec![0.0f64; servers as usize];
+        let mut ends = std::collections::BinaryHeap::new();
+        (0..requests).for_each(|n| ends.push(std::cmp::Reverse((0u64, n))));
+        let (count, mut now) = (40_000, 0.0);
+        for _ in 0..count {
+            let std::cmp::Reverse((at, n)) = ends.pop().unwrap();
+            now = f64::from_bits(at);
+            let server = &mut free[random.below(servers) as usize];
+            *server = server.max(now) + 1.0;
+            ends.push(std::cmp::Reverse((server.to_bits(), n)));
+        }
+        f64::from(count) / now
+    }
+
+    #[test]
+    fn constant_times_wait_less_and_never_pass_what_servers_can() {
+        let mut errors = Vec::new();
+        for servers in [1u32, 2, 4, 8, 16] {
+            for requests in [1, 2, 4, 8, 16, 32, 64] {
+                let found = solve(&[Visit::constant(f64::from(servers), 1.0)], requests);
+                assert!(found.busy[0] < 1.0 + 1e-9 && found.rate < f64::from(servers) + 1e-9);
+                near(found.response(), f64::from(requests) / found.rate, 1e-9);
+                errors.push((found.rate / played(servers.into(), requests) - 1.0).abs());
+            }
+        }
+        errors.sort_by(f64::total_cmp);
+        assert!(errors[errors.len() / 2] < 0.01, "{errors:?}");
+        assert!(errors[errors.len() - 1] < 0.08, "{errors:?}");
+        // Short and very long ones mixed vary more than exponential ones, and are taken as these.
+        let mut mixed = Visit::default();
+        mixed.add(0.9, &Visit::constant(1.0, 0.1));
+        mixed.add(0.1, &Visit::constant(1.0, 10.0));
+        let random = Visit { square: 2.0 * mixed.time * mixed.time, ..mixed };
+        let rest = Visit::delay(3.0);
+        assert_eq!(solve(&[rest, mixed], 5), solve(&[rest, random], 5));
     }
 }

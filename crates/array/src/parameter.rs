@@ -58,6 +58,19 @@ pub enum Provenance {
     Assumed,
 }
 
+impl Provenance {
+    /// As texts have it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Datasheet => "datasheet",
+            Self::Spec => "spec",
+            Self::Derived => "derived",
+            Self::Fitted => "fitted",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
 /// Which parameter of a design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ParameterName {
@@ -104,6 +117,16 @@ pub(crate) trait Value: Copy + PartialOrd + fmt::Display {
     fn scaled(self, _: f64) -> Option<Self> {
         None
     }
+
+    /// Rounded for people.
+    fn shown(self) -> String {
+        self.to_string()
+    }
+
+    /// As a text of a part has it; it reads back to the same value, or to four digits of it.
+    fn literal(self) -> String {
+        self.to_string()
+    }
 }
 
 impl Value for bool {}
@@ -115,6 +138,15 @@ impl Value for u32 {
 }
 
 impl Value for f64 {
+    fn literal(self) -> String {
+        let text = format!("{self:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+
+    fn shown(self) -> String {
+        self.literal()
+    }
+
     fn wanted(self) -> Option<&'static str> {
         (!self.is_finite() || self < 0.0).then_some("0 or more")
     }
@@ -125,12 +157,20 @@ impl Value for f64 {
 }
 
 impl Value for Nanos {
+    fn literal(self) -> String {
+        format!("\"{}\"", self.exact())
+    }
+
     fn scaled(self, factor: f64) -> Option<Self> {
         Some(Self::new((self.get() as f64 * factor).round() as u64))
     }
 }
 
 impl Value for Bytes {
+    fn literal(self) -> String {
+        format!("\"{}\"", self.exact())
+    }
+
     fn scaled(self, factor: f64) -> Option<Self> {
         Some(Self::new((self.get() as f64 * factor).round() as u64))
     }
@@ -139,6 +179,10 @@ impl Value for Bytes {
 impl Value for PerSecond {
     fn wanted(self) -> Option<&'static str> {
         (self.0 == Bytes::ZERO).then_some("more than nothing")
+    }
+
+    fn literal(self) -> String {
+        format!("\"{}\"", self.0.exact() + "/s")
     }
 
     fn scaled(self, factor: f64) -> Option<Self> {
@@ -155,9 +199,30 @@ pub(crate) trait Adjustable {
     fn scale(&mut self, factor: f64) -> Option<()>;
     /// What is wrong with it: what was seen, what was wanted.
     fn fault(&self) -> Option<(String, &'static str)>;
+    /// Its value alone, rounded for people.
+    fn shown(&self) -> String;
+    /// As a text of a part has it, behind its key.
+    fn text(&self) -> String;
 }
 
 impl<T: Value> Adjustable for Parameter<T> {
+    fn shown(&self) -> String {
+        self.value.shown()
+    }
+
+    fn text(&self) -> String {
+        let origin = self.origin.name();
+        let from = match self.from.is_empty() {
+            true => String::new(),
+            false => format!(", from = {:?}", self.from),
+        };
+        let range = self
+            .range
+            .map(|[low, high]| format!(", range = [{}, {}]", low.literal(), high.literal()));
+        let range = range.unwrap_or_default();
+        format!("{{ value = {}, origin = \"{origin}\"{from}{range} }}", self.value.literal())
+    }
+
     fn origin(&self) -> Provenance {
         self.origin
     }

@@ -137,10 +137,12 @@ part! {
         request_time: Nanos,
         /// Reading a page, in one of the channels.
         channel_time: Nanos,
-        /// How many work side by side.
-        channels: u32,
+        /// How many work side by side, 1 or more. Not a whole number where it is fitted.
+        channels: f64,
         /// Reading in sequence.
         read_rate: PerSecond,
+        /// From a write to its answer out of the drive's buffer.
+        write_time: Nanos,
         /// Writing in sequence.
         write_rate: PerSecond,
         /// Share of its flash that holds data, 0 to 1: what cleaning depends on.
@@ -189,6 +191,7 @@ struct Head {
     kind: String,
     #[serde(rename = "why")]
     _why: String,
+    price: Option<f64>,
     #[serde(rename = "parameters")]
     _parameters: IgnoredAny,
 }
@@ -222,6 +225,15 @@ fn kind(file: &str, text: &str) -> Result<String, TextError> {
     Ok(head.kind)
 }
 
+/// What one such part costs, in any currency; `None` where its text does not say.
+pub(crate) fn price(file: &str, text: &str) -> Result<Option<f64>, TextError> {
+    let price = read::<Head>(file, text)?.price;
+    match price.filter(|price| !price.is_finite() || *price < 0.0) {
+        Some(seen) => Err(TextError::known(file, "price", seen, "0 or more")),
+        None => Ok(price),
+    }
+}
+
 /// Refuses versions that we do not know.
 pub(crate) fn schema(file: &str, version: u32) -> Result<(), TextError> {
     if version == 1 { Ok(()) } else { Err(TextError::known(file, "schema", version, "1")) }
@@ -241,6 +253,24 @@ impl Drive {
                 let wanted = "mechanical, page-mapped or block-mapped";
                 Err(TextError::known(file, "kind", kind, wanted))
             }
+        }
+    }
+
+    /// What it holds.
+    pub(crate) const fn size(&self) -> &Parameter<Bytes> {
+        match self {
+            Self::Mechanical(drive) => &drive.size,
+            Self::PageMapped(drive) => &drive.size,
+            Self::BlockMapped(drive) => &drive.size,
+        }
+    }
+
+    /// As `kind` says in its text.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Mechanical(_) => Mechanical::KIND,
+            Self::PageMapped(_) => PageMapped::KIND,
+            Self::BlockMapped(_) => BlockMapped::KIND,
         }
     }
 

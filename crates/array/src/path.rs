@@ -4,7 +4,7 @@ use layout::{MeanCost, Whole};
 use serde::{Deserialize, Serialize};
 use units::{ByteOffset, Bytes};
 
-use crate::design::ArrayDesign;
+use crate::design::{ArrayDesign, LinkPer};
 use crate::drive::{Op, Stay, seconds, stay, transfer};
 use crate::load::{Addressing, Fill, Load};
 use crate::network::Visit;
@@ -173,7 +173,17 @@ fn transfers(
     let part = &design.controller.part;
     // Each of `legs` out of all gets its share at the same time.
     let choice = f64::from(design.legs()) / footprint.legs;
-    let link = footprint.each / link_rate(design) / speed(Component::Link);
+    let (carried, links) = match design.link_per {
+        LinkPer::Leg => (footprint.each, choice),
+        LinkPer::Drive => {
+            let (bytes, members) = match op {
+                Op::Read => (footprint.each, footprint.read_members),
+                Op::Write => (footprint.write.written_bytes, footprint.write.writes.max(1.0)),
+            };
+            (bytes / members, choice * f64::from(design.array.members()) / members)
+        }
+    };
+    let link = carried / link_rate(design) / speed(Component::Link);
     let speed = speed(Component::Controller);
     let whole = match op {
         Op::Read => {
@@ -186,14 +196,15 @@ fn transfers(
     path[CONTROLLER] = Visit::delay((whole - processor) / speed);
     path[PROCESSOR] = Visit::one_of(choice, processor / speed);
     if op == Op::Read {
-        path[LINK_UP] = Visit::one_of(choice, link);
+        path[LINK_UP] = Visit::one_of(links, link);
         return;
     }
     // What arrives goes on at once: the slower of the two takes the time.
     let intake = transfer(footprint.each, part.write_rate.value) / speed;
-    let (slower, faster) = if link > intake { (LINK_DOWN, INTAKE) } else { (INTAKE, LINK_DOWN) };
-    path[slower] = Visit::one_of(choice, link.max(intake));
-    path[faster] = Visit::beside(link.min(intake) / choice);
+    let (link, intake) = (Visit::one_of(links, link), Visit::one_of(choice, intake));
+    let is_link = link.time > intake.time;
+    path[LINK_DOWN] = if is_link { link } else { Visit::beside(link.demand) };
+    path[INTAKE] = if is_link { Visit::beside(intake.demand) } else { intake };
 }
 
 /// Share of the reads that the caches have, 0 to 1.
@@ -224,12 +235,13 @@ fn drives(
         route.behind = time / speed(Component::Drives);
         return;
     }
-    let (requests, front, inside) =
-        at_random(design, footprint, op, share / speed(Component::Drives));
+    let (requests, front, inside, behind) =
+        at_random(design, footprint, op, share, speed(Component::Drives));
     if is_behind {
-        route.behind = front.demand.max(inside.demand);
+        route.behind = front.demand.max(inside.demand + behind);
         return;
     }
+    route.behind = behind;
     route.path[DRIVES_FRONT] = front;
     route.path[DRIVES] = inside;
     let time = seconds(&part.request_time) * requests * share / speed(Component::Controller);
@@ -249,38 +261,61 @@ fn in_sequence(design: &ArrayDesign, block: f64, footprint: &Footprint, op: Op) 
     stay(&design.drive.part, layer, op, Addressing::Sequential, on_each / legs).inside.time
 }
 
-/// One request of a leg, anywhere: how many requests to drives it makes, and the visits to them.
+/// From how many drives a read takes the first that is free, as a common line: the copies of a
+/// mirror. Not counted on where drives do several requests at a time or choose the nearest: there
+/// a second choice gains less.
+fn choices(design: &ArrayDesign, read: &Stay) -> f64 {
+    let is_plain = read.front == 0.0 && read.inside.reorder == 0.0;
+    if !is_plain || design.array.level().parity() > 0 {
+        return 1.0;
+    }
+    f64::from(design.array.members()) / f64::from(design.array.data_chunks())
+}
+
+/// One request of a leg, anywhere: how many requests to drives it makes, the visits to them, and
+/// the seconds of each drive after the answer.
+///
+/// * `share`: of the requests that reach the drives.
+/// * `speed`: of the drives.
 fn at_random(
     design: &ArrayDesign,
     footprint: &Footprint,
     op: Op,
-    scale: f64,
-) -> (f64, Visit, Visit) {
+    share: f64,
+    speed: f64,
+) -> (f64, Visit, Visit, f64) {
     let layer = design.layer.as_ref().map(|layer| &layer.part);
-    let one = |op, bytes| stay(&design.drive.part, layer, op, Addressing::Random, bytes);
+    let alone = |op, bytes| stay(&design.drive.part, layer, op, Addressing::Random, bytes);
     let cost = &footprint.write;
     let (reads, writes, read, write) = match op {
         Op::Read => {
             let reads = footprint.read_members;
-            (reads, 0.0, one(Op::Read, footprint.each / reads), Stay::default())
+            (reads, 0.0, alone(Op::Read, footprint.each / reads), Stay::default())
         }
         Op::Write => (
             cost.reads,
             cost.writes,
-            one(Op::Read, cost.read_bytes / cost.reads.max(1.0)),
-            one(Op::Write, cost.written_bytes / cost.writes.max(1.0)),
+            alone(Op::Read, cost.read_bytes / cost.reads.max(1.0)),
+            alone(Op::Write, cost.written_bytes / cost.writes.max(1.0)),
         ),
     };
     // Members work side by side: first the reads, then the writes.
     let members = reads.max(writes).max(1.0);
-    let sum = |of: fn(&Stay) -> f64| (reads * of(&read) + writes * of(&write)) * scale / members;
+    let one = |of: fn(&Stay) -> f64| (reads * of(&read) + writes * of(&write)) / members / speed;
+    let sum = |of: fn(&Stay) -> f64| one(of) * share;
     let all = f64::from(design.array.members()) * f64::from(design.legs());
     let choice = all / (members * footprint.legs);
+    let mut front = Visit::constant(choice, sum(|stay| stay.front));
+    let whole = sum(|stay| stay.inside.time);
+    let copies = if op == Op::Read { choices(design, &read) } else { 1.0 };
+    front.time += whole * (1.0 - 1.0 / copies);
     let inside = Visit {
-        time: sum(|stay| stay.inside.time),
+        time: whole / copies,
         demand: sum(|stay| stay.inside.demand) / choice,
-        seek: sum(|stay| stay.inside.seek),
+        seek: sum(|stay| stay.inside.seek) / copies,
         reorder: read.inside.reorder.max(write.inside.reorder),
+        square: share * (one(|stay| stay.inside.time) / copies).powi(2),
     };
-    (reads + writes, Visit::one_of(choice, sum(|stay| stay.front)), inside)
+    let behind = sum(|stay| stay.behind) / choice;
+    (reads + writes, front, inside, behind)
 }

@@ -3,6 +3,7 @@
 
 use array::{
     ArrayDesign, FitError, Load, Measured, Model, ParameterName, Provenance, builtin, fit,
+    fit_drive,
 };
 use stats::Random;
 use units::Bytes;
@@ -160,4 +161,35 @@ fn what_cells_cannot_tell_is_refused() {
         refused(&[name("raptor-10k", "rpm")], &[none; 2]),
         "load: `rate` is 0, wanted more than none"
     );
+}
+
+/// The values that were planted come out of the cells alone, and the text of the drive is that of a part.
+#[test]
+fn a_drive_is_fitted_and_written_as_a_part() {
+    let mut truth = builtin::design("mtron-alone").unwrap();
+    for (key, factor) in [("read_time", 0.6), ("merge_time", 1.7)] {
+        truth = truth.scaled(&name("mtron-7535", key), factor).unwrap();
+    }
+    let blocks = [4, 16, 64].map(Bytes::kib).into_iter();
+    let loads = blocks.flat_map(|block| {
+        [(1.0, 1), (1.0, 8), (0.0, 1), (0.5, 4)].map(|(read_share, threads)| Load {
+            read_share,
+            ..Load::random_reads(block, threads, Bytes::gib(4))
+        })
+    });
+    let measured: Vec<_> = loads.map(|load| Measured { load, rate: rate(&truth, &load) }).collect();
+    let start = builtin::design("mtron-alone").unwrap();
+    let found = fit_drive(&start, &measured).unwrap();
+    let factor =
+        |key: &str| found.values.iter().find(|value| value.name.key == key).unwrap().factor;
+    assert!((factor("read_time") / 0.6 - 1.0).abs() < 0.01, "{:?}", found.values);
+    assert!((factor("merge_time") / 1.7 - 1.0).abs() < 0.01, "{:?}", found.values);
+    let text = found.design.drive_text("a test");
+    let array = "schema = 1\nwhy = \"t\"\nhost = \"xeon-2008\"\nlink = \"sas-3g\"\n\
+        controller = \"plain-sata\"\nlevel = \"none\"\nmembers = 1\ndrive = \"mine\"\n";
+    let array =
+        array.replace("none", "raid0").replace("members = 1", "members = 2\nchunk = \"64KiB\"");
+    let find = |part: &str| if part == "mine" { Some(text.as_str()) } else { builtin::part(part) };
+    let read = ArrayDesign::parse("t.toml", &array, find).unwrap();
+    assert_eq!(read.drive.part, found.design.drive.part, "{text}");
 }

@@ -81,3 +81,24 @@ fn copies_serve_reads_and_parity_does_not_in_sequence() {
         assert!((found / (streams * 140e6) - 1.0).abs() < 1e-3, "{level}: {found}");
     }
 }
+
+/// Four requests, two pairs of drives: whichever drive of a pair is free reads, so fewer wait than
+/// at four drives of which one has the block.
+#[test]
+fn a_mirror_reads_from_the_copy_that_is_free() {
+    let design = |level: &str| {
+        let array = format!(
+            "schema = 1\nwhy = \"t\"\nhost = \"linux-6\"\nlink = \"pcie4-x4\"\nlink-per = \"drive\"\n\
+            controller = \"ports\"\nlevel = \"{level}\"\nmembers = 4\nchunk = \"64KiB\"\ndrive = \"mtron-7535\"\n"
+        );
+        ArrayDesign::parse("t.toml", &array, builtin::part).unwrap()
+    };
+    let rate = |level: &str, threads| {
+        let load = Load::random_reads(Bytes::kib(4), threads, Bytes::gib(4));
+        Model::new(design(level)).answer(&load).unwrap().rate
+    };
+    assert!(rate("raid10", 4) > 1.1 * rate("raid0", 4));
+    for threads in [1, 256] {
+        assert!((rate("raid10", threads) / rate("raid0", threads) - 1.0).abs() < 0.01);
+    }
+}

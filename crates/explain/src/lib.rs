@@ -39,7 +39,6 @@ pub mod mark;
 mod members;
 mod own_names;
 mod places;
-pub mod predict;
 pub mod steady;
 mod study;
 pub mod transactions;

@@ -214,12 +214,24 @@ impl Whole {
             .collect()
     }
 
+    /// Whether every write of so many bytes is in one chunk of one leg: then all cost the same.
+    fn is_within_chunks(&self, length: u64) -> bool {
+        let chunk =
+            |array: Option<Array>| array.and_then(|array| array.geometry()).map(|at| at.unit);
+        let units = [chunk(self.leg), chunk(self.top), Some(Bytes::new(self.start.get()))];
+        chunk(self.leg).is_some()
+            && units.into_iter().flatten().all(|unit| unit.get() % length == 0)
+    }
+
     /// What writes of a size cost, wherever they are, at multiples of their size: how benchmarks
     /// choose random places, and databases their pages.
     pub fn mean_write_cost(&self, size: Bytes) -> MeanCost {
         let length = size.get().max(1);
         let width = self.width().map_or(length, Bytes::get).max(1);
-        let places = (crate::lvm::multiple_of_both(length, width) / length).max(1);
+        let places = match self.is_within_chunks(length) {
+            true => 1,
+            false => (crate::lvm::multiple_of_both(length, width) / length).max(1),
+        };
         let step = places.div_ceil(POSITIONS_MAX);
         let mut sums = [0u64; 5];
         let mut ways = Ways::default();

@@ -17,7 +17,7 @@ const LEVELS: &[&[Room]] = &[
     &[pure("plan"), pure("meter")],
     &[pure("engine")],
     &[pure("explain")],
-    &[pure("study")],
+    &[pure("study"), pure("predict")],
     &[pure("report"), pure("import"), edge("store"), edge("stack"), edge("uring"), edge("db")],
     &[edge("runner"), edge("serve")],
     &[edge("cli")],

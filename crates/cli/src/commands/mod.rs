@@ -61,7 +61,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Export(args) => export::export(&args, common, out)?,
         Command::Probe(args) => probe::probe(&args, out)?,
         Command::Rm(args) => rm::rm(&args, common, out)?,
-        Command::Predict(args) => predict::predict(&args, out)?,
+        Command::Predict(args) => predict::predict(&args, common, out)?,
         Command::Path(_) => path::path(common, out)?,
         Command::Suite(args) => suites::suite(&args, out)?,
         Command::Layout(args) => layout::layout(&args, out)?,

@@ -2,26 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use array::{ArrayDesign, Fill, TextError, builtin};
 use clap::{Args, ValueEnum};
-use explain::predict::{Prediction, part, predict as predicted};
+use explain::view::View;
+use finding::Section;
+use predict::{
+    ArrayChoice, Candidate, ChooseError, ComparedCell, DriveFit, FitFailure, Goal, Prediction,
+    PredictionCheck, Variation, Variations, choose, compare, fit, part, vary,
+};
 use report::Columns;
 use suite::CheckContext;
+use suite::model::Suite;
 use units::Bytes;
 
+use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::SuiteOptions;
 use crate::order;
 use crate::output::{Output, json};
+use crate::result_file;
+
+/// Arrays of a choice that are printed.
+const LISTED: usize = 20;
 
 const EXAMPLES: &str = "\
 Examples:
   plimsoll predict --list                       # the arrays and parts that come with the program
   plimsoll predict areca-raid5x4                # bm-flash on it: the rate, and the part that limits it
-  plimsoll predict my-array.toml --suite random-read --json";
+  plimsoll predict my-array.toml --suite random-read --json
+  plimsoll predict nvme-raid10x4 --suite random-read --set queue_depth=64 --vary members=4..16,level=raid5,raid10
+  plimsoll predict my-array.toml --against last # how far off that is from what was measured
+  plimsoll predict nvme-alone --fit r12 r13 --out my-ssd.toml   # a part from runs on your own drive";
 
 /// What would an array do that nobody has built, and which part would limit it
 ///
@@ -46,6 +60,26 @@ pub struct PredictArgs {
     /// Whether writes find room in the controllers' caches, or wait for the drives
     #[arg(long, value_enum, default_value_t = CacheState::Full)]
     cache: CacheState,
+    /// Compare arrays that differ: keys of the array's file with lists or ranges of values,
+    /// `members=4..16,level=raid5,raid10,chunk=8K..512K`
+    #[arg(long, value_name = "KEY=VALUES", conflicts_with_all = ["fit", "against", "list"])]
+    vary: Vec<Variations>,
+    /// What an array must do, `rate=20000,response=5ms`: the cheapest one that does, by the prices of
+    /// its parts or by the number of drives
+    #[arg(long, value_name = "GOAL", conflicts_with_all = ["fit", "against", "list"])]
+    goal: Option<Goal>,
+    /// Predict the cells of these runs, and say how far off the prediction is
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with_all = ["fit", "list", "suite", "set", "size"])]
+    against: Vec<String>,
+    /// Fit the drive to these runs, which were measured on one such drive, instead of predicting
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with_all = ["list", "suite", "set", "size"])]
+    fit: Vec<String>,
+    /// Write the fitted drive as the file of a part
+    #[arg(long, value_name = "FILE", requires = "fit")]
+    out: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long, requires = "out")]
+    force: bool,
     /// List the arrays and parts that come with the program
     #[arg(long, conflicts_with_all = ["array", "json"])]
     list: bool,
@@ -69,14 +103,20 @@ impl CacheState {
     }
 }
 
-pub fn predict(args: &PredictArgs, output: &Output) -> Result<(), Failure> {
+pub fn predict(args: &PredictArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let Some(named) = args.array.as_ref().filter(|_| !args.list) else { return list(output) };
-    let (name, design) = design(named)?;
+    let array = ArrayText::of(named)?;
+    if !args.fit.is_empty() || !args.against.is_empty() {
+        return measured(args, &array, common, output);
+    }
     let options =
         SuiteOptions { set: args.set.clone(), size: args.size, ..SuiteOptions::default() };
     let source = order::suite(&args.suite, &options)?;
     let suite = suite::check(&source, &CheckContext::default())?;
-    let found = predicted(&name, design, &suite, args.cache.fill());
+    if !args.vary.is_empty() || args.goal.is_some() {
+        return chosen(args, &array, &suite, output);
+    }
+    let found = predict::predict(&array.name, array.design()?, &suite, args.cache.fill());
     if let Some(why) = found.cells.iter().find_map(|cell| cell.left_out.as_ref())
         && found.cells.iter().all(|cell| cell.answer.is_none())
     {
@@ -85,6 +125,159 @@ pub fn predict(args: &PredictArgs, output: &Output) -> Result<(), Failure> {
         return Err(Failure::new(ExitCode::Usage, message).hint(hint));
     }
     output.print(&if args.json { json(&found)? } else { text(&found) })
+}
+
+/// Many arrays under one load.
+fn chosen(
+    args: &PredictArgs,
+    array: &ArrayText,
+    suite: &Suite,
+    output: &Output,
+) -> Result<(), Failure> {
+    let usage = |error: &dyn std::fmt::Display| Failure::new(ExitCode::Usage, error.to_string());
+    let variations: Vec<Variation> = args.vary.iter().flat_map(|one| one.0.clone()).collect();
+    let designs = vary(&array.file, &array.text, &variations, |name| array.part(name))
+        .map_err(|error| usage(&error))?;
+    let goal = args.goal.unwrap_or_default();
+    let found = choose(&array.name, &variations, designs, suite, goal, args.cache.fill())
+        .map_err(|error| {
+            let failure = usage(&error);
+            match error {
+                ChooseError::Cells(..) => failure.hint(
+                    "take one load, such as --suite random-read --set block_size=8K --set queue_depth=32",
+                ),
+                _ => failure,
+            }
+        })?;
+    output.print(&if args.json { json(&found)? } else { choice_text(&found) })
+}
+
+/// The answer, then the arrays, the best first.
+fn choice_text(found: &ArrayChoice) -> String {
+    let has_prices = found.arrays.iter().any(|one| one.price.is_some());
+    let has_goal = found.goal != Goal::default();
+    let mut heads = found.keys.clone();
+    heads.push("drives".to_owned());
+    heads.extend(has_prices.then(|| "price".to_owned()));
+    heads.extend(["holds", "requests/s", "bandwidth", "response", "limited by"].map(str::to_owned));
+    heads.extend(has_goal.then(|| "short of the goal".to_owned()));
+    let mut columns = Columns::new(vec![true; heads.len()]);
+    columns.row(heads);
+    // Of what makes no difference the best array's values stand for all.
+    let is_shown = |one: &&Candidate| {
+        let mut all = found.keys.iter().zip(one.values.iter().zip(&found.arrays[0].values));
+        all.all(|(key, (own, best))| own == best || !found.idle_keys.contains(key))
+    };
+    let shown: Vec<&Candidate> = found.arrays.iter().filter(is_shown).take(LISTED).collect();
+    for one in &shown {
+        let mut row = one.values.clone();
+        row.push(one.drives.to_string());
+        let price = one.price.map_or_else(|| "unknown".to_owned(), |price| format!("{price:.0}"));
+        row.extend(has_prices.then_some(price));
+        row.push(one.capacity.to_string());
+        row.push(finding::numbers::iops(one.rate));
+        row.push(one.bandwidth.to_string());
+        row.push(finding::numbers::seconds(one.response.as_secs_f64()));
+        row.push(part(one.limited_by).to_owned());
+        row.extend(has_goal.then(|| one.short_of.join(", ")));
+        columns.row(row);
+    }
+    let mut out = answer(&found.answer);
+    out.push('\n');
+    out.push_str(&columns.print());
+    let more = found.arrays.len() - shown.len();
+    if more > 0 {
+        out.push_str(&format!("and {more} more: --json has them all\n"));
+    }
+    out
+}
+
+/// What needs stored runs.
+fn measured(
+    args: &PredictArgs,
+    array: &ArrayText,
+    common: &Common,
+    output: &Output,
+) -> Result<(), Failure> {
+    if let Some(path) = &args.out {
+        result_file::check(path, args.force)?;
+    }
+    let store = order::store_to_read(common)?;
+    let words = if args.fit.is_empty() { &args.against } else { &args.fit };
+    let ids = words.iter().map(|word| order::resolve(&store, word, output));
+    let ids = ids.collect::<Result<Vec<String>, _>>()?;
+    let runs = ids.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let (name, design, cache) = (&array.name, array.design()?, args.cache.fill());
+    if args.fit.is_empty() {
+        let found = compare(name, design, &views, cache)
+            .map_err(|error| Failure::new(ExitCode::Usage, error))?;
+        if found.cells.is_empty() {
+            return Err(unfit(FitFailure::NoCells));
+        }
+        return output.print(&if args.json { json(&found)? } else { compared_text(&found) });
+    }
+    let found = fit(name, &design, &views, cache).map_err(unfit)?;
+    if let Some(path) = &args.out {
+        result_file::put(path, found.part.as_bytes(), args.force)?;
+    }
+    output.print(&if args.json { json(&found)? } else { fit_text(&found) })
+}
+
+fn unfit(error: FitFailure) -> Failure {
+    let hint = match error {
+        FitFailure::Elsewhere(_) => {
+            "take an array in which only the drive is slow, such as nvme-alone, or smaller blocks"
+        }
+        _ => {
+            "measure random reads and writes of several sizes and depths around the page cache, such as bm-flash"
+        }
+    };
+    Failure::new(ExitCode::Usage, error).hint(hint)
+}
+
+fn compared_text(found: &PredictionCheck) -> String {
+    let mut out = answer(&found.answer);
+    out.push('\n');
+    out.push_str(&cells(&found.cells));
+    out
+}
+
+/// The answer, then values and cells.
+fn fit_text(found: &DriveFit) -> String {
+    let mut out = answer(&found.answer);
+    let mut columns = Columns::new(vec![true; 3]);
+    columns.row(["value", "fitted", "of what it was"].map(str::to_owned).to_vec());
+    for (value, now) in &found.values {
+        let ends = Some((value.factor_low, value.factor_high));
+        let factor = finding::numbers::ratio(value.factor, ends);
+        columns.row(vec![value.name.key.to_owned(), now.clone(), factor]);
+    }
+    out.push('\n');
+    out.push_str(&columns.print());
+    out.push('\n');
+    out.push_str(&cells(&found.cells));
+    out
+}
+
+fn answer(section: &Section) -> String {
+    section.sentences().iter().map(|line| report::wrapped("", &report::plain(line))).collect()
+}
+
+fn cells(cells: &[ComparedCell]) -> String {
+    let mut columns = Columns::new(vec![true; 5]);
+    let heads = ["cell", "measured", "predicted", "off by", "limited by"];
+    columns.row(heads.map(str::to_owned).to_vec());
+    for cell in cells {
+        columns.row(vec![
+            cell.cell.clone(),
+            finding::numbers::iops(cell.measured),
+            finding::numbers::iops(cell.predicted),
+            finding::numbers::change(cell.error),
+            part(cell.limited_by).to_owned(),
+        ]);
+    }
+    columns.print()
 }
 
 fn list(output: &Output) -> Result<(), Failure> {
@@ -111,22 +304,44 @@ fn unread(error: TextError) -> Failure {
     }
 }
 
-/// A design with its name: what the program has, or a file.
-fn design(named: &OsString) -> Result<(String, ArrayDesign), Failure> {
-    let path = Path::new(named);
-    let shown = path.display().to_string();
-    if builtin::arrays().iter().any(|(name, _)| *name == shown) {
-        return Ok((shown.clone(), builtin::design(&shown).map_err(unread)?));
+/// The text of an array, and those of parts beside it.
+struct ArrayText {
+    name: String,
+    /// For messages.
+    file: String,
+    text: String,
+    parts: BTreeMap<String, String>,
+}
+
+impl ArrayText {
+    /// What the program has, or a file.
+    fn of(named: &OsString) -> Result<Self, Failure> {
+        let path = Path::new(named);
+        let file = path.display().to_string();
+        if let Some((name, text)) = builtin::arrays().iter().find(|(name, _)| *name == file) {
+            let (name, text) = ((*name).to_owned(), (*text).to_owned());
+            return Ok(Self {
+                file: format!("arrays/{name}.toml"),
+                name,
+                text,
+                parts: BTreeMap::new(),
+            });
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let hint = "`plimsoll predict --list` has the arrays that come with the program";
+            Failure::caused(ExitCode::Usage, format!("no array `{file}`"), error).hint(hint)
+        })?;
+        let name = path.file_stem().unwrap_or(named).to_string_lossy().into_owned();
+        Ok(Self { name, file, text, parts: parts_beside(path) })
     }
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let hint = "`plimsoll predict --list` has the arrays that come with the program";
-        Failure::caused(ExitCode::Usage, format!("no array `{shown}`"), error).hint(hint)
-    })?;
-    let parts = parts_beside(path);
-    let find = |name: &str| parts.get(name).map(String::as_str).or_else(|| builtin::part(name));
-    let design = ArrayDesign::parse(&shown, &text, find).map_err(unread)?;
-    let name = path.file_stem().unwrap_or(named).to_string_lossy().into_owned();
-    Ok((name, design))
+
+    fn part(&self, name: &str) -> Option<&str> {
+        self.parts.get(name).map(String::as_str).or_else(|| builtin::part(name))
+    }
+
+    fn design(&self) -> Result<ArrayDesign, Failure> {
+        ArrayDesign::parse(&self.file, &self.text, |name| self.part(name)).map_err(unread)
+    }
 }
 
 /// Texts in the folder of an array's file and in `parts` beside that folder, the nearer first.
@@ -148,9 +363,7 @@ fn parts_beside(path: &Path) -> BTreeMap<String, String> {
 
 /// The answer, then every cell.
 fn text(found: &Prediction) -> String {
-    let answer = found.answer.sentences();
-    let mut out: String =
-        answer.iter().map(|line| report::wrapped("", &report::plain(line))).collect();
+    let mut out = answer(&found.answer);
     let mut columns = Columns::new(vec![true; 8]);
     let heads = [
         "phase",

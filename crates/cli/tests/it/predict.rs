@@ -88,3 +88,144 @@ fn files_that_the_array_does_not_hold_are_refused() {
     assert_eq!(said.code, 2);
     assert!(said.err.contains("that the array holds"), "{}", said.err);
 }
+
+/// A run on a simulated drive of so many requests per second, eight cells.
+fn measured(world: &World) {
+    let model = "schema = 1\nname = \"one\"\nwhy = \"a test\"\n[model]\nsize = \"16GiB\"\n\
+        [model.read]\nlatency = \"100us\"\niops = 40000\n[model.write]\nlatency = \"20us\"\n";
+    std::fs::write(world.path("one"), model).unwrap();
+    let set = ["--set", "block_size=4K,16K", "--set", "queue_depth=1,2,4,64"];
+    let run =
+        ["run", "random-read", "--target", "model:one", "--size", "1GiB", "--seed", "3", "-q"];
+    world.ok(&[&run[..], &set].concat());
+}
+
+#[test]
+fn a_drive_is_fitted_to_a_run_and_predicts_an_array_of_it() {
+    let world = World::new();
+    measured(&world);
+    let fit = ["predict", "nvme-alone", "--fit", "r1", "--out", "one-ssd.toml"];
+    let found = json(&world, &[&fit[..], &["--json"]].concat());
+    assert_eq!(found["schema"], "plimsoll.fit/1");
+    assert_eq!(found["cells"].as_array().unwrap().len(), 8);
+    assert!(found["median_error"].as_f64().unwrap() < 0.08, "{found:#}");
+    let again = world.run(&fit);
+    assert!(again.code != 0 && again.err.contains("one-ssd.toml"), "{}", again.err);
+    let told = world.ok(&fit[..4]).out;
+    assert!(told.contains("of the drive `pm9a3` fitted to 8 cells of r1"), "{told}");
+    let array = |members| {
+        format!(
+            "schema = 1\nwhy = \"four\"\nlevel = \"raid0\"\nmembers = {members}\nchunk = \"128KiB\"\n\
+            host = \"linux-6\"\nlink = \"pcie4-x4\"\nlink-per = \"drive\"\ncontroller = \"ports\"\ndrive = \"one-ssd\"\n"
+        )
+    };
+    for members in [1, 4] {
+        std::fs::write(world.path(&format!("raid0x{members}.toml")), array(members)).unwrap();
+    }
+    let words = ["predict", "raid0x4.toml", "--suite", "random-read", "--set", "queue_depth=256"];
+    let four = json(&world, &[&words[..], &["--json"]].concat());
+    let rate = four["cells"][0]["answer"]["rate"].as_f64().unwrap();
+    assert!((120_000.0..165_000.0).contains(&rate), "{rate}");
+    // Against the run: one drive agrees with it, four do not.
+    for (array, is_near) in [("raid0x1.toml", true), ("raid0x4.toml", false)] {
+        let against = json(&world, &["predict", array, "--against", "last", "--json"]);
+        assert_eq!(against["schema"], "plimsoll.prediction-check/1");
+        let most = against["p90_error"].as_f64().unwrap();
+        assert_eq!(most < 0.2, is_near, "{array}: {most}");
+        let missed = against["answer"]["findings"].as_array().unwrap().len() > 1;
+        assert_eq!(missed, !is_near, "{array}");
+    }
+    let told = world.ok(&["predict", "raid0x4.toml", "--against", "last"]).out;
+    assert!(told.starts_with("The prediction for `raid0x4` is off by"), "{told}");
+}
+
+#[test]
+fn runs_that_say_nothing_of_the_drive_are_refused() {
+    let world = World::new();
+    measured(&world);
+    // The lock of one file hides whatever the drives do, and so does a cache that has it all.
+    let hidden = world.run(&["predict", "areca-raid0x12", "--fit", "r1"]);
+    assert_eq!(hidden.code, 2);
+    assert!(hidden.err.contains("the cells say nothing of the drive"), "{}", hidden.err);
+    assert!(hidden.err.contains("nvme-alone"), "{}", hidden.err);
+    let cached = ["run", "random-read", "--target", "model:one", "--size", "64MiB", "-q"];
+    world.ok(&[&cached[..], &["--set", "direct=false", "--seed", "3"]].concat());
+    for words in [["nvme-alone", "--fit"], ["nvme-alone", "--against"]] {
+        let none = world.run(&["predict", words[0], words[1], "last"]);
+        assert_eq!(none.code, 2);
+        assert!(none.err.contains("no cell of these runs"), "{}", none.err);
+    }
+    let both = world.run(&["predict", "nvme-alone", "--fit", "r1", "--against", "r1"]);
+    assert_eq!(both.code, 2);
+}
+
+const ONE_LOAD: [&str; 6] = [
+    "--suite",
+    "random-read",
+    "--set",
+    "queue_depth=64",
+    "--vary",
+    "members=4..6,level=raid5,raid10",
+];
+
+#[test]
+fn arrays_are_compared_and_the_cheapest_is_found() {
+    let world = World::new();
+    let words = [&["predict", "nvme-raid10x4"], &ONE_LOAD[..]].concat();
+    let fastest = json(&world, &[&words[..], &["--json"]].concat());
+    assert_eq!(fastest["schema"], "plimsoll.choice/1");
+    assert_eq!(fastest["keys"], serde_json::json!(["members", "level"]));
+    let arrays = fastest["arrays"].as_array().unwrap();
+    let values: Vec<&serde_json::Value> = arrays.iter().map(|one| &one["values"]).collect();
+    assert_eq!(values.len(), 6, "{values:?}");
+    let rates: Vec<f64> = arrays.iter().map(|one| one["rate"].as_f64().unwrap()).collect();
+    assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+    assert_eq!(arrays[0]["drives"], 6);
+    // The fewest drives that reach it, though more make more.
+    let goal = ["--goal", "rate=300000 response=5ms capacity=10TB"];
+    let told = world.ok(&[&words[..], &goal].concat()).out;
+    assert!(told.contains("reach the goal, for the least members=4, level=raid5"), "{told}");
+    assert!(told.contains("short of the goal"), "{told}");
+    let never = world.ok(&[&words[..], &["--goal", "rate=90000000"]].concat()).out;
+    assert!(
+        never.starts_with("None of 6 arrays reaches the goal. The nearest is members=6"),
+        "{never}"
+    );
+    // With prices the cheaper drive wins, whatever their number.
+    let part = std::fs::read_to_string("../../parts/pm9a3.toml").unwrap();
+    for (name, price) in [("dear", 900), ("cheap", 100)] {
+        let text = part.replace("kind =", &format!("price = {price}\nkind ="));
+        std::fs::write(world.path(&format!("{name}.toml")), text).unwrap();
+    }
+    let array = std::fs::read_to_string("../../arrays/nvme-raid10x4.toml").unwrap();
+    std::fs::write(world.path("mine.toml"), array).unwrap();
+    let words = [&["predict", "mine.toml"], &ONE_LOAD[..5]].concat();
+    let vary = ["members=4..8,drive=dear,cheap,level=raid0", "--goal", "rate=300000", "--json"];
+    let found = json(&world, &[&words[..], &vary].concat());
+    assert_eq!(found["arrays"][0]["values"], serde_json::json!(["4", "cheap", "raid0"]));
+    assert_eq!(found["arrays"][0]["price"], 400.0);
+}
+
+#[test]
+fn what_varies_nothing_is_refused() {
+    let world = World::new();
+    let refused = |words: &[&str]| {
+        let said = world.run(&[&["predict", "nvme-raid10x4"], words].concat());
+        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
+        said.err
+    };
+    let one = &ONE_LOAD[..4];
+    for (vary, wanted) in [
+        ("members", "varies nothing"),
+        ("members=9..4", "is no range"),
+        ("chunk=64K..4K", "is no range"),
+        ("membrs=4,6", "unknown field `membrs`"),
+        ("members=1..256,legs=1..256,x=1,2", "131072 arrays"),
+    ] {
+        let said = refused(&[one, &["--vary", vary]].concat());
+        assert!(said.contains(wanted), "{vary}: {said}");
+    }
+    assert!(refused(&[one, &["--goal", "speed=3"]].concat()).contains("is no goal"));
+    let cells = refused(&["--vary", "members=4,6"]);
+    assert!(cells.contains("84 cells, wanted one") && cells.contains("--set"), "{cells}");
+}

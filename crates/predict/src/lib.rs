@@ -1,12 +1,22 @@
 //! What an array that nobody has built would do under a suite, and which part would limit it.
 
-use array::{Addressing, Answer, ArrayDesign, Component, Fill, Load, Model};
+mod choose;
+mod fit;
+mod load;
+mod measured;
+mod vary;
+
+use array::{Answer, ArrayDesign, Component, Fill, Load, Model};
 use finding::{Code, Finding, Number, Question, Section, Value};
 use serde::Serialize;
-use suite::model::{
-    Access, Backend, Cell, Operation, Pacing, Spread, Stream, Suite, Work, WriteThrough,
-};
-use units::{Bytes, Nanos};
+use suite::model::Suite;
+
+pub use choose::{ArrayChoice, Candidate, ChooseError, Goal, GoalError, Refused, choose};
+pub use fit::{DriveFit, FitFailure, fit};
+pub use measured::{ComparedCell, PredictionCheck, compare};
+pub use vary::{Variation, Variations, Varied, VaryError, vary};
+
+use crate::load::load;
 
 /// The name of the contract.
 pub const SCHEMA: &str = "plimsoll.prediction/1";
@@ -104,67 +114,6 @@ pub fn predict(name: &str, design: ArrayDesign, suite: &Suite, cache: Fill) -> P
         suite: suite.name.clone(),
         cells,
         answer: Section { question: Question::Answer, findings },
-    }
-}
-
-/// What a cell asks for; an error says why that is not reckoned with.
-fn load(suite: &Suite, cell: &Cell, cache: Fill) -> Result<Load, String> {
-    let [stream] = cell.streams.as_slice() else {
-        return Err("several streams play at once".to_owned());
-    };
-    if let Some(why) = unlike(stream) {
-        return Err(why.to_owned());
-    }
-    let access = match stream.access {
-        Access::Uniform | Access::UniformOnce | Access::Permutation => Addressing::Random,
-        Access::Sequential { .. } => Addressing::Sequential,
-        _ => return Err("places are neither uniform nor one after the other".to_owned()),
-    };
-    let classes = &stream.mix.classes;
-    let block = classes.first().map_or(Bytes::ZERO, |class| class.block_size);
-    if classes.iter().any(|class| class.block_size != block) {
-        return Err("requests have several sizes".to_owned());
-    }
-    let weight = |op: Option<Operation>| -> f64 {
-        let those = classes.iter().filter(|class| op.is_none_or(|op| class.op == op));
-        those.map(|class| class.weight).sum()
-    };
-    let (reads, writes, all) =
-        (weight(Some(Operation::Read)), weight(Some(Operation::Write)), weight(None));
-    if reads + writes < all || all <= 0.0 {
-        return Err("there is more in it than reads and writes".to_owned());
-    }
-    let size = match stream.region.spread {
-        Spread::FilePerWorker => {
-            let used = u64::from(suite.files.count.min(stream.threads));
-            Bytes::new(stream.region.length.get().saturating_mul(used))
-        }
-        Spread::Concatenated | Spread::Striped { .. } => stream.region.length,
-    };
-    Ok(Load {
-        read_share: reads / all,
-        access,
-        block,
-        threads: stream.threads,
-        depth: stream.queue_depth,
-        size,
-        files: suite.files.count,
-        cache,
-    })
-}
-
-fn unlike(stream: &Stream) -> Option<&'static str> {
-    let is_closed = matches!(stream.pacing, Pacing::Closed { think: Nanos::ZERO, .. });
-    if stream.work != Work::Blocks {
-        Some("it is about files or transactions")
-    } else if stream.sync.is_some() || stream.write_through != WriteThrough::No {
-        Some("it flushes")
-    } else if !stream.direct || stream.backend == Backend::Mmap {
-        Some("it goes through the page cache")
-    } else if !is_closed || stream.duty.is_some() {
-        Some("requests come at a rate or with pauses")
-    } else {
-        None
     }
 }
 

@@ -1,0 +1,334 @@
+//! Which of many designs carries a load, and which does so for the least.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::str::FromStr;
+
+use array::{Answer, Component, Fill, Model, PerSecond};
+use finding::{Code, Finding, Number, Question, Section, Value, numbers};
+use serde::Serialize;
+use suite::model::Suite;
+use units::{Bytes, Nanos};
+
+use crate::load::load;
+use crate::part;
+use crate::vary::{Variation, Varied};
+
+/// More of a part that brings less than this share of the most is not worth it.
+const KNEE: f64 = 0.05;
+
+/// Rates that differ by less are the same.
+const SAME: f64 = 0.001;
+
+/// What an array must do; what is `None` is not asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Goal {
+    /// Requests per second, at least.
+    pub rate: Option<f64>,
+    /// Bytes per second, at least.
+    pub bandwidth: Option<PerSecond>,
+    /// Mean response time, at most.
+    pub response: Option<Nanos>,
+    /// What the array holds, at least.
+    pub capacity: Option<Bytes>,
+}
+
+/// A goal that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no goal: wanted rate=20000, bandwidth=2GB/s, response=5ms or capacity=10TB")]
+pub struct GoalError(String);
+
+impl FromStr for Goal {
+    type Err = GoalError;
+
+    fn from_str(text: &str) -> Result<Self, GoalError> {
+        let mut goal = Self::default();
+        for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
+            let wrong = || GoalError(word.to_owned());
+            let (key, value) = word.split_once('=').ok_or_else(wrong)?;
+            match key.trim_end_matches(['<', '>']) {
+                "rate" => {
+                    goal.rate = Some(value.trim_end_matches("/s").parse().map_err(|_| wrong())?)
+                }
+                "bandwidth" => goal.bandwidth = Some(value.parse().map_err(|_| wrong())?),
+                "response" => goal.response = Some(value.parse().map_err(|_| wrong())?),
+                "capacity" => goal.capacity = Some(value.parse().map_err(|_| wrong())?),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(goal)
+    }
+}
+
+/// Designs under one load, best first.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArrayChoice {
+    schema: &'static str,
+    /// The array that all come from.
+    pub array: String,
+    /// The suite's name.
+    pub suite: String,
+    /// What was asked for.
+    pub goal: Goal,
+    /// The keys that differ.
+    pub keys: Vec<String>,
+    /// Those of them that change no rate.
+    pub idle_keys: Vec<String>,
+    /// Those that reach the goal before the others; then the cheaper, the fewer drives, the faster.
+    pub arrays: Vec<Candidate>,
+    /// Combinations that make no array.
+    pub refused: Vec<Refused>,
+    /// What there is to say.
+    pub answer: Section,
+}
+
+/// One design.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// In the order of the keys.
+    pub values: Vec<String>,
+    /// How many drives.
+    pub drives: u32,
+    /// Of drives, links and controllers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// What it holds.
+    pub capacity: Bytes,
+    /// Requests per second.
+    pub rate: f64,
+    /// Bytes per second.
+    pub bandwidth: PerSecond,
+    /// Mean.
+    pub response: Nanos,
+    /// The part that limits it.
+    pub limited_by: Component,
+    /// What of the goal it does not reach; nothing if it does.
+    pub short_of: Vec<String>,
+}
+
+/// A combination that makes no array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// In the order of the keys.
+    pub values: Vec<String>,
+    /// In words.
+    pub why: String,
+}
+
+/// Why nothing can be chosen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChooseError {
+    /// Arrays are compared by one number.
+    #[error("the suite `{0}` has {1} cells, wanted one")]
+    Cells(String, usize),
+    /// Of that cell.
+    #[error("its cell cannot be predicted: {0}")]
+    Load(String),
+    /// No combination makes an array.
+    #[error("no combination makes an array: {0}")]
+    NoArray(String),
+}
+
+/// Predicts each design under the one cell of a suite and puts them in order.
+///
+/// * `name`: the array's, as it was named.
+/// * `cache`: whether there is room in the controllers' write caches.
+///
+/// # Errors
+///
+/// More cells than one; one that cannot be predicted; no array among the designs.
+pub fn choose(
+    name: &str,
+    variations: &[Variation],
+    designs: Vec<Varied>,
+    suite: &Suite,
+    goal: Goal,
+    cache: Fill,
+) -> Result<ArrayChoice, ChooseError> {
+    let count = suite.cells().count();
+    let cell = suite.cells().next().filter(|_| count == 1);
+    let cell = cell.ok_or_else(|| ChooseError::Cells(suite.name.clone(), count))?;
+    let load = load(suite, cell, cache).map_err(ChooseError::Load)?;
+    let (mut arrays, mut refused) = (Vec::new(), Vec::new());
+    for Varied { values, design } in designs {
+        let model = match design {
+            Ok(design) => Model::without_ranges(design),
+            Err(error) => {
+                refused.push(Refused { values, why: error.to_string() });
+                continue;
+            }
+        };
+        let holds = model.design().capacity();
+        if load.size > holds {
+            let why = format!("{} are more than the {holds} that it holds", load.size);
+            refused.push(Refused { values, why });
+            continue;
+        }
+        let answer = model.answer(&load).map_err(|error| ChooseError::Load(error.to_string()))?;
+        arrays.push(candidate(values, &model, &answer, goal));
+    }
+    if arrays.is_empty() {
+        let why = refused.into_iter().next().map_or_else(String::new, |first| first.why);
+        return Err(ChooseError::NoArray(why));
+    }
+    let asks = goal != Goal::default();
+    arrays.sort_by(|one, other| {
+        let cost = |one: &Candidate| (one.price.unwrap_or(0.0), f64::from(one.drives));
+        let [a, b] = [one, other].map(|one| (one.short_of.len(), cost(one)));
+        let by_rate = other.rate.total_cmp(&one.rate);
+        let by_cost = a.1.0.total_cmp(&b.1.0).then(a.1.1.total_cmp(&b.1.1));
+        match (asks, a.0) {
+            (true, 0) => a.0.cmp(&b.0).then(by_cost).then(by_rate),
+            (true, _) => a.0.cmp(&b.0).then(by_rate).then(by_cost),
+            (false, _) => by_rate.then(by_cost),
+        }
+    });
+    let keys: Vec<String> = variations.iter().map(|one| one.key.clone()).collect();
+    let idle: Vec<usize> = (0..keys.len()).filter(|at| is_idle(&arrays, *at)).collect();
+    let idle_keys: Vec<String> = idle.iter().map(|at| keys[*at].clone()).collect();
+    let findings = findings(&keys, &idle_keys, &arrays, &refused, asks);
+    Ok(ArrayChoice {
+        schema: "plimsoll.choice/1",
+        array: name.to_owned(),
+        suite: suite.name.clone(),
+        goal,
+        keys,
+        idle_keys,
+        arrays,
+        refused,
+        answer: Section { question: Question::Answer, findings },
+    })
+}
+
+fn candidate(values: Vec<String>, model: &Model, answer: &Answer, goal: Goal) -> Candidate {
+    let design = model.design();
+    let capacity = design.capacity();
+    let mut short_of = Vec::new();
+    let mut short = |is_short: bool, seen: String, wanted: String| {
+        if is_short {
+            short_of.push(format!("{seen} of {wanted}"));
+        }
+    };
+    if let Some(rate) = goal.rate {
+        short(answer.rate < rate, numbers::iops(answer.rate), numbers::iops(rate));
+    }
+    if let Some(wanted) = goal.bandwidth {
+        short(answer.bandwidth < wanted, answer.bandwidth.to_string(), wanted.to_string());
+    }
+    if let Some(wanted) = goal.response {
+        let [seen, wanted_text] =
+            [answer.response, wanted].map(|one| numbers::seconds(one.as_secs_f64()));
+        short(answer.response > wanted, seen, wanted_text);
+    }
+    if let Some(wanted) = goal.capacity {
+        short(capacity < wanted, capacity.to_string(), wanted.to_string());
+    }
+    Candidate {
+        values,
+        drives: design.drives(),
+        price: design.price(),
+        capacity,
+        rate: answer.rate,
+        bandwidth: answer.bandwidth,
+        response: answer.response,
+        limited_by: answer.binding,
+        short_of,
+    }
+}
+
+/// Whether arrays that differ in this key alone make the same.
+fn is_idle(arrays: &[Candidate], at: usize) -> bool {
+    let mut first: HashMap<Vec<&String>, f64> = HashMap::new();
+    let mut has_pairs = false;
+    arrays.iter().all(|one| {
+        let others = one.values.iter().enumerate().filter(|(place, _)| *place != at);
+        let others: Vec<&String> = others.map(|(_, value)| value).collect();
+        match first.entry(others) {
+            Entry::Occupied(seen) => {
+                has_pairs = true;
+                (one.rate / seen.get() - 1.0).abs() < SAME
+            }
+            Entry::Vacant(place) => {
+                place.insert(one.rate);
+                true
+            }
+        }
+    }) && has_pairs
+}
+
+fn findings(
+    keys: &[String],
+    idle: &[String],
+    arrays: &[Candidate],
+    refused: &[Refused],
+    asks: bool,
+) -> Vec<Finding> {
+    let Some(best) = arrays.first() else { return Vec::new() };
+    let reached = arrays.iter().filter(|one| one.short_of.is_empty()).count();
+    let code = match (asks, reached) {
+        (false, _) => Code::ChoiceFastest,
+        (true, 0) => Code::ChoiceNone,
+        (true, _) => Code::ChoiceCheapest,
+    };
+    let cost = match best.price {
+        Some(price) => format!("{} drives for {price:.0}", best.drives),
+        None => format!("{} drives", best.drives),
+    };
+    let mut found = vec![
+        Finding::new(code)
+            .with("count", arrays.len())
+            .with("reached", reached)
+            .with("which", Value::words(place(keys, &best.values)))
+            .with("rate", Number::iops(best.rate))
+            .with("response", Number::seconds(best.response.as_secs_f64()))
+            .with("cost", Value::words(cost))
+            .with("part", Value::words(part(best.limited_by)))
+            .with("short", Value::words(numbers::list(&best.short_of))),
+    ];
+    found.extend((0..keys.len()).filter_map(|at| knee(keys, arrays, best, at)));
+    if !idle.is_empty() {
+        let keys = Value::words(numbers::list(idle));
+        found.push(Finding::new(Code::ChoiceIdle).with("keys", keys));
+    }
+    if let Some(first) = refused.first() {
+        found.push(
+            Finding::new(Code::ChoiceRefused)
+                .with("count", refused.len())
+                .with("of", refused.len() + arrays.len())
+                .with("which", Value::words(place(keys, &first.values)))
+                .with("why", Value::words(&first.why)),
+        );
+    }
+    found
+}
+
+/// `members=8, level=raid10`.
+fn place(keys: &[String], values: &[String]) -> String {
+    let all: Vec<String> =
+        keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
+    if all.is_empty() { "the array as it is".to_owned() } else { all.join(", ") }
+}
+
+/// From which value of a number on more of it brings little, all else as in the best design.
+fn knee(keys: &[String], arrays: &[Candidate], best: &Candidate, at: usize) -> Option<Finding> {
+    let like_best = arrays.iter().filter(|one| {
+        let mut others = one.values.iter().zip(&best.values).enumerate();
+        others.all(|(place, (own, other))| place == at || own == other)
+    });
+    let mut line: Vec<(u32, &Candidate)> =
+        like_best.filter_map(|one| Some((one.values.get(at)?.parse().ok()?, one))).collect();
+    line.sort_by_key(|(value, _)| *value);
+    let most = line.iter().map(|(_, one)| one.rate).fold(0.0, f64::max);
+    let enough = line.iter().find(|(_, one)| one.rate >= most * (1.0 - KNEE));
+    let ((first, _), (last, _)) = (line.first()?, line.last()?);
+    let (value, one) = enough?;
+    // A line that grows to its end, or never, has no knee.
+    (first != value && last != value).then(|| {
+        Finding::new(Code::ChoiceKnee)
+            .with("key", Value::words(&keys[at]))
+            .with("value", Value::words(value.to_string()))
+            .with("last", Value::words(last.to_string()))
+            .with("part", Value::words(part(one.limited_by)))
+    })
+}
