@@ -19,7 +19,7 @@ DIST ?=
 # More for `cargo xtask lab`, for example LAB=--short or LAB="freeze --patience 3".
 LAB ?=
 
-.PHONY: help run test check soak proof bench agree lab dist build page
+.PHONY: help run test check soak proof reproduce bench agree lab dist build page
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +35,9 @@ help:
 	@echo '             instructions per I/O'
 	@echo 'make proof   the whole count of the simulations that the statistics must pass, and'
 	@echo '             docs/proof.md made from it; a few minutes (make test runs a short form)'
+	@echo 'make reproduce  what five studies of 2008 to 2011 published, predicted by the model of arrays:'
+	@echo '             the table of docs/reproduce.md, and whether that is current; a minute'
+	@echo '             PLIMSOLL_WRITE_REPRODUCE=1 writes it'
 	@echo 'make bench   measure Plimsoll beside a bare loop and the peers that are installed'
 	@echo '             BENCH="--rounds 9 --peer-dir DIR" passes options to `cargo xtask bench`'
 	@echo 'make agree   compare what Plimsoll and others say of the same patterns on the same file;'
@@ -67,6 +70,9 @@ test check soak:
 
 proof:
 	$(CARGO) run --release --package plimsoll-proof -- --full --write docs/proof.md
+
+reproduce:
+	$(CARGO) test --quiet --package plimsoll-array --test reproduce -- --nocapture --exact the_committed_document_is_the_current_one
 
 bench: build
 	$(CARGO) build --release --package bench-bare

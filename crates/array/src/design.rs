@@ -167,16 +167,14 @@ impl ArrayDesign {
         self.array.members().saturating_mul(self.legs())
     }
 
-    /// What its drives, links and controllers cost, as far as their texts say; `None` if none does.
+    /// What its drives, links and controllers cost. `None` without the price of a drive; a link or
+    /// controller without one costs nothing.
     pub fn price(&self) -> Option<f64> {
         let (legs, drives) = (f64::from(self.legs()), f64::from(self.drives()));
         let links = if self.link_per == LinkPer::Leg { legs } else { drives };
-        let all = [
-            self.drive.price.map(|one| one * drives),
-            self.controller.price.map(|one| one * legs),
-            self.link.price.map(|one| one * links),
-        ];
-        all.into_iter().flatten().reduce(|sum, one| sum + one)
+        let controllers = self.controller.price.unwrap_or(0.0) * legs;
+        let links = self.link.price.unwrap_or(0.0) * links;
+        self.drive.price.map(|one| one * drives + controllers + links)
     }
 
     /// Its parameters of one origin, the host's first.
@@ -204,6 +202,13 @@ impl ArrayDesign {
         let mut copy = self.clone();
         copy.parameter(name)?.scale(factor)?;
         Some(copy)
+    }
+
+    /// Says where the value of a parameter comes from.
+    pub fn cite(&mut self, name: &ParameterName, from: &str) {
+        if let Some(one) = self.parameter(name) {
+            one.cite(from);
+        }
     }
 
     /// One value, rounded for people.
@@ -234,6 +239,7 @@ impl ArrayDesign {
             Drive::Mechanical(drive) => &mut drive.size,
             Drive::PageMapped(drive) => &mut drive.size,
             Drive::BlockMapped(drive) => &mut drive.size,
+            Drive::Volume(drive) => &mut drive.size,
         };
         let origin = Provenance::Derived;
         *known = Parameter { value: size, origin, from: from.to_owned(), range: None };

@@ -6,7 +6,7 @@ use crate::cleaning::write_amplification;
 use crate::load::Addressing;
 use crate::network::Visit;
 use crate::parameter::{Parameter, PerSecond};
-use crate::part::{BlockMapped, Drive, LogLayer, Mechanical, PageMapped};
+use crate::part::{BlockMapped, Drive, LogLayer, Mechanical, PageMapped, Volume};
 
 const PAGE: f64 = 4096.0;
 
@@ -20,7 +20,7 @@ pub(crate) enum Op {
 /// What one request does to a drive, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stay {
-    /// What requests pass one by one before `inside`; nothing but for page-mapped flash.
+    /// What requests pass one by one before `inside`.
     pub front: f64,
     /// The medium.
     pub inside: Visit,
@@ -47,6 +47,7 @@ pub(crate) fn rates(drive: &Drive) -> (PerSecond, PerSecond) {
         Drive::Mechanical(drive) => (drive.media_rate.value, drive.media_rate.value),
         Drive::PageMapped(drive) => (drive.read_rate.value, drive.write_rate.value),
         Drive::BlockMapped(drive) => (drive.read_rate.value, drive.write_rate.value),
+        Drive::Volume(drive) => (drive.rate.value, drive.rate.value),
     }
 }
 
@@ -71,6 +72,7 @@ pub(crate) fn stay(
         (Addressing::Random, _, _, Drive::Mechanical(drive)) => mechanical(drive, op, bytes),
         (Addressing::Random, _, _, Drive::PageMapped(drive)) => page_mapped(drive, op, bytes),
         (Addressing::Random, _, _, Drive::BlockMapped(drive)) => block_mapped(drive, op, bytes),
+        (Addressing::Random, _, _, Drive::Volume(drive)) => volume(drive, op, bytes),
     }
 }
 
@@ -100,7 +102,22 @@ fn page_mapped(drive: &PageMapped, op: Op, bytes: f64) -> Stay {
     Stay {
         front: front.max(transfer(bytes, drive.read_rate.value)),
         inside: Visit { demand: one * pages / channels, ..Visit::constant(1.0, time) },
-        behind: 0.0,
+        ..Stay::default()
+    }
+}
+
+/// Each request goes to one of the servers by chance, whether it is free or not. A quota hands out
+/// tokens: it delays nobody until it is used up.
+fn volume(drive: &Volume, op: Op, bytes: f64) -> Stay {
+    let least = seconds(if op == Op::Read { &drive.read_time } else { &drive.write_time });
+    let time = least + transfer(bytes, drive.server_rate.value);
+    let servers = drive.servers.value.max(1.0);
+    let quota = seconds(&drive.request_time).max(transfer(bytes, drive.rate.value));
+    Stay {
+        inside: Visit::one_of(servers, time),
+        // Together with the servers' own work it is the greater of the two.
+        behind: (quota - time / servers).max(0.0),
+        ..Stay::default()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`ArrayDesign`] names parts out of a catalogue of texts, every value of which says where it comes
 //! from. [`Model::answer`] gives, for one [`Load`], the rate, how busy each part is, which one
-//! binds, and which assumed values that rests on: exact mean value analysis of a closed network.
+//! binds, and which assumed values that rests on: mean value analysis of a closed network.
 
 mod background;
 pub mod builtin;
@@ -27,6 +27,6 @@ pub use model::{Answer, Dependence, Model, PartAnswer};
 pub use parameter::{End, Parameter, ParameterName, PerSecond, Provenance};
 pub use part::{
     BlockMapped, Controller, Drive, FileSystem, Host, Link, LogLayer, Mechanical, PageMapped,
-    Striping,
+    Striping, Volume,
 };
 pub use path::Component;

@@ -92,6 +92,11 @@ impl Model {
         Self { design, variants: Vec::new() }
     }
 
+    /// The design, when nothing more is asked.
+    pub fn into_design(self) -> ArrayDesign {
+        self.design
+    }
+
     /// The design.
     pub fn design(&self) -> &ArrayDesign {
         &self.design
@@ -99,9 +104,8 @@ impl Model {
 
     /// What it does under a load, once that is steady.
     ///
-    /// * Exact for exponential times, see [`solve`](crate::network::solve), with two exceptions:
-    ///   locks that are held by writes, and what caches leave to the drives, limit the rate, but
-    ///   delay no request before that.
+    /// * Locks that are held by writes, quotas, and what caches leave to the drives limit the rate,
+    ///   but delay no request before that. For the rest see [`solve`](crate::network::solve).
     /// * Members of a RAID that serve one request are taken to finish together.
     ///
     /// # Errors

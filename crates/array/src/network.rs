@@ -60,10 +60,14 @@ impl Visit {
         self.square += share * other.square;
     }
 
+    /// Mean of the square over the square of the mean: 1 if all take the same, 2 if exponential.
+    pub(crate) fn spread(&self) -> f64 {
+        if self.time > 0.0 { self.square / self.time.powi(2) } else { 1.0 }
+    }
+
     /// See [`REGULAR`]: 0 where times vary as exponential ones do, or more.
     fn regular(&self) -> f64 {
-        let mean = self.time * self.time;
-        if mean > 0.0 { REGULAR * (2.0 - self.square / mean).clamp(0.0, 1.0) } else { 0.0 }
+        if self.time > 0.0 { REGULAR * (2.0 - self.spread()).clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// `demand` with so many others waiting there.

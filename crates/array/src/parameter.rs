@@ -197,6 +197,8 @@ pub(crate) trait Adjustable {
     fn set(&mut self, end: End);
     /// Multiplies the value, which is a fitted one then; `None` where it is no quantity.
     fn scale(&mut self, factor: f64) -> Option<()>;
+    /// Says where the value comes from.
+    fn cite(&mut self, from: &str);
     /// What is wrong with it: what was seen, what was wanted.
     fn fault(&self) -> Option<(String, &'static str)>;
     /// Its value alone, rounded for people.
@@ -238,6 +240,10 @@ impl<T: Value> Adjustable for Parameter<T> {
         let from = "measured cells".to_owned();
         *self = Self { value, origin: Provenance::Fitted, from, range: None };
         Some(())
+    }
+
+    fn cite(&mut self, from: &str) {
+        from.clone_into(&mut self.from);
     }
 
     fn fault(&self) -> Option<(String, &'static str)> {

@@ -167,6 +167,27 @@ part! {
 }
 
 part! {
+    /// A virtual disk: requests share a few equal servers, and a quota stands before them.
+    "volume" Volume {
+        /// Bytes that it holds.
+        size: Bytes,
+        /// What requests pass one by one: the quota of requests.
+        request_time: Nanos,
+        /// What all bytes pass: the quota of throughput.
+        rate: PerSecond,
+        /// How many there are, 1 or more; a request goes to one by chance. Not a whole number where it
+        /// is fitted.
+        servers: f64,
+        /// A read at one of the servers, but for its bytes.
+        read_time: Nanos,
+        /// A write at one of the servers, but for its bytes.
+        write_time: Nanos,
+        /// Bytes of one request.
+        server_rate: PerSecond,
+    }
+}
+
+part! {
     /// A log-structured layer on a drive: random writes arrive there in sequence.
     "log-layer" LogLayer {
         /// Share of the drive that holds data, 0 to 1.
@@ -182,6 +203,7 @@ pub enum Drive {
     Mechanical(Mechanical),
     PageMapped(PageMapped),
     BlockMapped(BlockMapped),
+    Volume(Volume),
 }
 
 #[derive(Deserialize)]
@@ -249,8 +271,9 @@ impl Drive {
             Mechanical::KIND => parse(file, text).map(Self::Mechanical),
             PageMapped::KIND => parse(file, text).map(Self::PageMapped),
             BlockMapped::KIND => parse(file, text).map(Self::BlockMapped),
+            Volume::KIND => parse(file, text).map(Self::Volume),
             kind => {
-                let wanted = "mechanical, page-mapped or block-mapped";
+                let wanted = "mechanical, page-mapped, block-mapped or volume";
                 Err(TextError::known(file, "kind", kind, wanted))
             }
         }
@@ -262,6 +285,7 @@ impl Drive {
             Self::Mechanical(drive) => &drive.size,
             Self::PageMapped(drive) => &drive.size,
             Self::BlockMapped(drive) => &drive.size,
+            Self::Volume(drive) => &drive.size,
         }
     }
 
@@ -271,6 +295,7 @@ impl Drive {
             Self::Mechanical(_) => Mechanical::KIND,
             Self::PageMapped(_) => PageMapped::KIND,
             Self::BlockMapped(_) => BlockMapped::KIND,
+            Self::Volume(_) => Volume::KIND,
         }
     }
 
@@ -279,6 +304,7 @@ impl Drive {
             Self::Mechanical(drive) => drive.parameters(),
             Self::PageMapped(drive) => drive.parameters(),
             Self::BlockMapped(drive) => drive.parameters(),
+            Self::Volume(drive) => drive.parameters(),
         }
     }
 }

@@ -314,7 +314,9 @@ fn at_random(
         demand: sum(|stay| stay.inside.demand) / choice,
         seek: sum(|stay| stay.inside.seek) / copies,
         reorder: read.inside.reorder.max(write.inside.reorder),
-        square: share * (one(|stay| stay.inside.time) / copies).powi(2),
+        square: read.inside.spread().max(write.inside.spread())
+            * share
+            * (one(|stay| stay.inside.time) / copies).powi(2),
     };
     let behind = sum(|stay| stay.behind) / choice;
     (reads + writes, front, inside, behind)

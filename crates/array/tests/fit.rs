@@ -95,7 +95,7 @@ fn each_table_of_s1_predicts_the_other() {
         misses: Vec<(Bytes, u32, String)>,
         cells: Vec<(Bytes, f64, f64, f64, bool)>,
     }
-    let all: Tables = toml::from_str(include_str!("data/bm-flash.toml")).unwrap();
+    let all: Tables = toml::from_str(include_str!("reproduce/data/bm-flash.toml")).unwrap();
     let cells = |table: &Table| -> Vec<Measured> {
         let rows = table
             .cells

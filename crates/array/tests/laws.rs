@@ -1,10 +1,10 @@
 //! What holds for every network, and for every answer whatever the design.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, clippy::unreachable, reason = "a test may panic")]
 
 use array::network::{Visit, solve};
-use array::{Addressing, Fill, Load, Model, builtin};
+use array::{Addressing, ArrayDesign, Drive, Fill, Load, Model, PerSecond, builtin};
 use proptest::prelude::*;
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 fn visits() -> impl Strategy<Value = Vec<Visit>> {
     let visit = prop_oneof![
@@ -108,4 +108,34 @@ fn loads_that_nobody_means_are_refused() {
         "load: `threads x depth` is 0 x 1, wanted 1 to 4096 in flight"
     );
     assert_eq!(refused(Load { files: 0, ..good }), "load: `files` is 0, wanted at least one");
+}
+
+/// A virtual disk: n of m servers at work are n m / (n + m - 1), up to its quota, which delays
+/// nobody before.
+#[test]
+fn a_volume_serves_side_by_side_up_to_its_quota() {
+    let mut design = builtin::design("gp3-alone").unwrap();
+    let Drive::Volume(volume) = &mut design.drive.part else { unreachable!() };
+    volume.servers.value = 4.0;
+    volume.read_time.value = Nanos::new(1_000_000);
+    volume.server_rate.value = PerSecond(Bytes::new(64_000_000));
+    volume.request_time.value = Nanos::new(333_000);
+    let rate = |design: &ArrayDesign, block, n| {
+        let load = Load::random_reads(Bytes::new(block), n, Bytes::gib(20));
+        Model::new(design.clone()).answer(&load).unwrap().rate
+    };
+    // 64 bytes in a microsecond: 512 of them take 8, and 64 000 as long as the request itself.
+    for (block, n, wanted) in
+        [(512, 1, 992.0), (512, 2, 1587.0), (512, 32, 3003.0), (64_000, 1, 500.0)]
+    {
+        let found = rate(&design, block, n);
+        assert!((found / wanted - 1.0).abs() < 0.06, "{block} x {n}: {found}, not {wanted}");
+    }
+    let Drive::Volume(volume) = &mut design.drive.part else { unreachable!() };
+    volume.request_time.value = Nanos::new(1_000);
+    assert!((rate(&design, 512, 32) / 3628.0 - 1.0).abs() < 0.03, "{}", rate(&design, 512, 32));
+    let Drive::Volume(volume) = &mut design.drive.part else { unreachable!() };
+    volume.rate.value = PerSecond(Bytes::new(64_000_000));
+    // Four servers would make 1829.
+    assert!((rate(&design, 64_000, 32) / 1000.0 - 1.0).abs() < 0.01);
 }

@@ -1,18 +1,19 @@
 //! Which of many designs carries a load, and which does so for the least.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::str::FromStr;
 
-use array::{Answer, Component, Fill, Model, PerSecond};
+use array::{Answer, ArrayDesign, Component, Fill, Load, LoadError, Model, PerSecond};
 use finding::{Code, Finding, Number, Question, Section, Value, numbers};
 use serde::Serialize;
 use suite::model::Suite;
 use units::{Bytes, Nanos};
 
 use crate::load::load;
-use crate::part;
 use crate::vary::{Variation, Varied};
+use crate::{parity_writes, part, rests};
 
 /// More of a part that brings less than this share of the most is not worth it.
 const KNEE: f64 = 0.05;
@@ -35,7 +36,9 @@ pub struct Goal {
 
 /// A goal that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no goal: wanted rate=20000, bandwidth=2GB/s, response=5ms or capacity=10TB")]
+#[error(
+    "`{0}` is no goal: wanted rate=20000, bandwidth=2GB/s or capacity=10TB, which are the least, or response=5ms, which is the most"
+)]
 pub struct GoalError(String);
 
 impl FromStr for Goal {
@@ -46,13 +49,21 @@ impl FromStr for Goal {
         for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
             let wrong = || GoalError(word.to_owned());
             let (key, value) = word.split_once('=').ok_or_else(wrong)?;
-            match key.trim_end_matches(['<', '>']) {
-                "rate" => {
-                    goal.rate = Some(value.trim_end_matches("/s").parse().map_err(|_| wrong())?)
+            match key {
+                "rate" | "rate>" => {
+                    let rate: f64 = value.trim_end_matches("/s").parse().map_err(|_| wrong())?;
+                    goal.rate = Some(rate).filter(|rate| rate.is_finite());
+                    goal.rate.ok_or_else(wrong)?;
                 }
-                "bandwidth" => goal.bandwidth = Some(value.parse().map_err(|_| wrong())?),
-                "response" => goal.response = Some(value.parse().map_err(|_| wrong())?),
-                "capacity" => goal.capacity = Some(value.parse().map_err(|_| wrong())?),
+                "bandwidth" | "bandwidth>" => {
+                    goal.bandwidth = Some(value.parse().map_err(|_| wrong())?);
+                }
+                "response" | "response<" => {
+                    goal.response = Some(value.parse().map_err(|_| wrong())?);
+                }
+                "capacity" | "capacity>" => {
+                    goal.capacity = Some(value.parse().map_err(|_| wrong())?);
+                }
                 _ => return Err(wrong()),
             }
         }
@@ -89,7 +100,7 @@ pub struct Candidate {
     pub values: Vec<String>,
     /// How many drives.
     pub drives: u32,
-    /// Of drives, links and controllers.
+    /// Of drives, links and controllers; `None` without the price of a drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
     /// What it holds.
@@ -150,7 +161,7 @@ pub fn choose(
     let cell = suite.cells().next().filter(|_| count == 1);
     let cell = cell.ok_or_else(|| ChooseError::Cells(suite.name.clone(), count))?;
     let load = load(suite, cell, cache).map_err(ChooseError::Load)?;
-    let (mut arrays, mut refused) = (Vec::new(), Vec::new());
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
     for Varied { values, design } in designs {
         let model = match design {
             Ok(design) => Model::without_ranges(design),
@@ -166,28 +177,22 @@ pub fn choose(
             continue;
         }
         let answer = model.answer(&load).map_err(|error| ChooseError::Load(error.to_string()))?;
-        arrays.push(candidate(values, &model, &answer, goal));
-    }
-    if arrays.is_empty() {
-        let why = refused.into_iter().next().map_or_else(String::new, |first| first.why);
-        return Err(ChooseError::NoArray(why));
+        found.push((candidate(values, &model, &answer, goal), model.into_design()));
     }
     let asks = goal != Goal::default();
-    arrays.sort_by(|one, other| {
-        let cost = |one: &Candidate| (one.price.unwrap_or(0.0), f64::from(one.drives));
-        let [a, b] = [one, other].map(|one| (one.short_of.len(), cost(one)));
-        let by_rate = other.rate.total_cmp(&one.rate);
-        let by_cost = a.1.0.total_cmp(&b.1.0).then(a.1.1.total_cmp(&b.1.1));
-        match (asks, a.0) {
-            (true, 0) => a.0.cmp(&b.0).then(by_cost).then(by_rate),
-            (true, _) => a.0.cmp(&b.0).then(by_rate).then(by_cost),
-            (false, _) => by_rate.then(by_cost),
-        }
-    });
+    found.sort_by(|one, other| order(&one.0, &other.0, asks));
+    let Some((_, best)) = found.first() else {
+        let why = refused.into_iter().next().map_or_else(String::new, |first| first.why);
+        return Err(ChooseError::NoArray(why));
+    };
+    let sure =
+        reservations(best.clone(), &load).map_err(|error| ChooseError::Load(error.to_string()))?;
+    let arrays: Vec<Candidate> = found.into_iter().map(|(one, _)| one).collect();
     let keys: Vec<String> = variations.iter().map(|one| one.key.clone()).collect();
     let idle: Vec<usize> = (0..keys.len()).filter(|at| is_idle(&arrays, *at)).collect();
     let idle_keys: Vec<String> = idle.iter().map(|at| keys[*at].clone()).collect();
-    let findings = findings(&keys, &idle_keys, &arrays, &refused, asks);
+    let mut findings = findings(&keys, &idle_keys, &arrays, &refused, asks);
+    findings.extend(sure);
     Ok(ArrayChoice {
         schema: "plimsoll.choice/1",
         array: name.to_owned(),
@@ -199,6 +204,26 @@ pub fn choose(
         refused,
         answer: Section { question: Question::Answer, findings },
     })
+}
+
+/// The better one first.
+fn order(one: &Candidate, other: &Candidate, asks: bool) -> Ordering {
+    // Nobody knows that what has no price is cheap.
+    let price = |one: &Candidate| one.price.unwrap_or(f64::INFINITY);
+    let by_cost = price(one).total_cmp(&price(other)).then(one.drives.cmp(&other.drives));
+    let by_rate = other.rate.total_cmp(&one.rate);
+    match (asks, one.short_of.len()) {
+        (true, 0) => 0.cmp(&other.short_of.len()).then(by_cost).then(by_rate),
+        (true, short) => short.cmp(&other.short_of.len()).then(by_rate).then(by_cost),
+        (false, _) => by_rate.then(by_cost),
+    }
+}
+
+/// What the best array's rate rests on.
+fn reservations(best: ArrayDesign, load: &Load) -> Result<Vec<Finding>, LoadError> {
+    let parity = parity_writes(&best, std::iter::once(load));
+    let answer = Model::new(best).answer(load)?;
+    Ok(parity.into_iter().chain(rests(std::iter::once(&answer))).collect())
 }
 
 fn candidate(values: Vec<String>, model: &Model, answer: &Answer, goal: Goal) -> Candidate {

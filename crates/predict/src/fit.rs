@@ -7,8 +7,8 @@ use record::TargetKind;
 use serde::Serialize;
 use units::Bytes;
 
+use crate::failure::FitFailure;
 use crate::measured::{ComparedCell, compared, errors, ids, missed, seen};
-use crate::part;
 
 /// A drive fitted to what was measured on it.
 #[derive(Clone, Debug, Serialize)]
@@ -34,24 +34,6 @@ pub struct DriveFit {
     pub answer: Section,
 }
 
-/// Why a drive cannot be fitted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FitFailure {
-    /// The model takes none of them.
-    #[error("no cell of these runs can be predicted")]
-    NoCells,
-    /// A part other than the drive limits most cells, whatever the drive does.
-    #[error("the cells say nothing of the drive: in this array {} limits them", part(*.0))]
-    Elsewhere(Component),
-    /// Of the search for values.
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    /// Of a measured cell.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-}
-
 /// Fits the drive of a design to runs on one such drive.
 ///
 /// * `name`: the array's, as it was named.
@@ -73,15 +55,15 @@ pub fn fit(
     if let Some(device) = targets.find(|target| target.kind == TargetKind::BlockDevice) {
         design = design.of_size(Bytes::new(device.size_bytes), &runs.join(", "));
     }
-    let cells = seen(views, cache);
-    if cells.is_empty() {
-        return Err(FitFailure::NoCells);
-    }
+    let (cells, left_out) = seen(views, cache)?;
     let only: Vec<_> = cells.iter().map(|cell| cell.measured).collect();
-    let found = match fit_drive(&design, &only) {
+    let mut found = match fit_drive(&design, &only) {
         Err(FitError::Undetermined) => return Err(elsewhere(design, cells)?),
         found => found?,
     };
+    for value in &found.values {
+        found.design.cite(&value.name, &runs.join(", "));
+    }
     let cells = compared(&Model::new(found.design.clone()), cells)?;
     let [median_error, p90_error] = errors(&cells);
     let drive = design.drive.name.clone();
@@ -95,6 +77,7 @@ pub fn fit(
             .with("most", Number::share(p90_error)),
     ];
     findings.extend(missed(&cells));
+    findings.extend(left_out);
     let text = |value: &FittedValue| found.design.shown(&value.name).unwrap_or_default();
     let why = format!("{drive}, fitted to {} cells of {}", cells.len(), runs.join(", "));
     Ok(DriveFit {

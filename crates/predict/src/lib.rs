@@ -1,18 +1,20 @@
 //! What an array that nobody has built would do under a suite, and which part would limit it.
 
 mod choose;
+mod failure;
 mod fit;
 mod load;
 mod measured;
 mod vary;
 
-use array::{Answer, ArrayDesign, Component, Fill, Load, Model};
+use array::{Addressing, Answer, ArrayDesign, Component, Fill, Load, Model};
 use finding::{Code, Finding, Number, Question, Section, Value};
 use serde::Serialize;
 use suite::model::Suite;
 
 pub use choose::{ArrayChoice, Candidate, ChooseError, Goal, GoalError, Refused, choose};
-pub use fit::{DriveFit, FitFailure, fit};
+pub use failure::FitFailure;
+pub use fit::{DriveFit, fit};
 pub use measured::{ComparedCell, PredictionCheck, compare};
 pub use vary::{Variation, Variations, Varied, VaryError, vary};
 
@@ -106,7 +108,7 @@ pub fn predict(name: &str, design: ArrayDesign, suite: &Suite, cache: Fill) -> P
             PredictedCell { phase, cell, load, answer, left_out }
         })
         .collect();
-    let findings = findings(name, &suite.name, &cells);
+    let findings = findings(name, model.design(), &suite.name, &cells);
     Prediction {
         schema: SCHEMA,
         array: name.to_owned(),
@@ -117,7 +119,12 @@ pub fn predict(name: &str, design: ArrayDesign, suite: &Suite, cache: Fill) -> P
     }
 }
 
-fn findings(array: &str, suite: &str, cells: &[PredictedCell]) -> Vec<Finding> {
+fn findings(
+    array: &str,
+    design: &ArrayDesign,
+    suite: &str,
+    cells: &[PredictedCell],
+) -> Vec<Finding> {
     let answered: Vec<(&PredictedCell, &Answer)> =
         cells.iter().filter_map(|cell| Some((cell, cell.answer.as_ref()?))).collect();
     let most = |of: fn(&Answer) -> f64| {
@@ -139,20 +146,39 @@ fn findings(array: &str, suite: &str, cells: &[PredictedCell]) -> Vec<Finding> {
         );
     }
     found.extend(binds(&answered, cells.len()));
-    found.extend(rests(&answered));
-    let mut reasons: Vec<&str> = cells.iter().filter_map(|cell| cell.left_out.as_deref()).collect();
+    found.extend(parity_writes(design, cells.iter().filter_map(|cell| cell.load.as_ref())));
+    found.extend(rests(answered.iter().map(|(_, answer)| *answer)));
+    let reasons = cells.iter().filter_map(|cell| cell.left_out.clone());
+    found.extend(left_out(reasons.collect(), cells.len()));
+    found
+}
+
+/// Cells of which nothing can be said, and why.
+pub(crate) fn left_out(mut reasons: Vec<String>, of: usize) -> Option<Finding> {
     let count = reasons.len();
     reasons.sort_unstable();
     reasons.dedup();
-    if count > 0 {
-        found.push(
-            Finding::new(Code::PredictLeftOut)
-                .with("count", count)
-                .with("of", cells.len())
-                .with("why", Value::words(reasons.join("; "))),
-        );
-    }
-    found
+    (count > 0).then(|| {
+        Finding::new(Code::PredictLeftOut)
+            .with("count", count)
+            .with("of", of)
+            .with("why", Value::words(reasons.join("; ")))
+    })
+}
+
+/// Writes that wait for each other's parity: md gathers them and starts them together, of which the
+/// model knows nothing.
+pub(crate) fn parity_writes<'a>(
+    design: &ArrayDesign,
+    loads: impl Iterator<Item = &'a Load>,
+) -> Option<Finding> {
+    let waits = design.array.level().parity() > 0 && !design.controller.part.write_back.value;
+    let those = loads.filter(|load| {
+        let is_random = load.access == Addressing::Random;
+        waits && is_random && load.read_share < 1.0 && load.threads.saturating_mul(load.depth) > 1
+    });
+    let count = those.count();
+    (count > 0).then(|| Finding::new(Code::PredictParity).with("count", count))
 }
 
 /// The part that limits most cells.
@@ -193,19 +219,20 @@ fn binds(answered: &[(&PredictedCell, &Answer)], of: usize) -> Option<Finding> {
 }
 
 /// The assumed value that moves a rate most.
-fn rests(answered: &[(&PredictedCell, &Answer)]) -> Option<Finding> {
+pub(crate) fn rests<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Finding> {
+    let answers: Vec<&Answer> = answers.collect();
     let share = |answer: &Answer, one: &array::Dependence| {
         let ends = [one.rate_low / answer.rate, one.rate_high / answer.rate];
         (ends[0].min(ends[1]), ends[0].max(ends[1]))
     };
-    let all = answered.iter().flat_map(|(_, answer)| {
+    let all = answers.iter().flat_map(|answer| {
         answer.rests_on.iter().map(move |one| (&one.assumption, share(answer, one)))
     });
     let all: Vec<_> = all.collect();
     let width = |(low, high): (f64, f64)| high.max(1.0) - low.min(1.0);
     let most = all.iter().max_by(|one, other| width(one.1).total_cmp(&width(other.1)));
     let Some((parameter, _)) = most else {
-        return (!answered.is_empty()).then(|| Finding::new(Code::PredictKnown));
+        return (!answers.is_empty()).then(|| Finding::new(Code::PredictKnown));
     };
     let those = || all.iter().filter(|(other, _)| other == parameter).map(|(_, ends)| ends);
     let low = those().map(|ends| ends.0).fold(f64::INFINITY, f64::min);

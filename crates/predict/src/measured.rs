@@ -1,10 +1,12 @@
 //! Predictions beside what was measured.
 
 use array::{ArrayDesign, Component, Fill, Load, LoadError, Measured, Model};
-use explain::view::View;
+use explain::view::{CellView, View};
 use finding::{Code, Finding, Number, Question, Section, Value};
 use serde::Serialize;
 
+use crate::failure::FitFailure;
+use crate::left_out;
 use crate::load::load;
 
 /// A cell that is further off is named.
@@ -60,28 +62,27 @@ pub(crate) struct Seen {
 ///
 /// # Errors
 ///
-/// A load that is not reckoned with.
+/// No cell can be reckoned with.
 pub fn compare(
     name: &str,
     design: ArrayDesign,
     views: &[View<'_>],
     cache: Fill,
-) -> Result<PredictionCheck, LoadError> {
+) -> Result<PredictionCheck, FitFailure> {
     let runs = ids(views);
-    let cells = compared(&Model::new(design), seen(views, cache))?;
+    let (cells, left_out) = seen(views, cache)?;
+    let cells = compared(&Model::new(design), cells)?;
     let [median_error, p90_error] = errors(&cells);
-    let mut findings = Vec::new();
-    if !cells.is_empty() {
-        findings.push(
-            Finding::new(Code::PredictCompared)
-                .with("array", Value::words(name))
-                .with("measured", cells.len())
-                .with("runs", Value::words(finding::numbers::list(&runs)))
-                .with("median", Number::share(median_error))
-                .with("most", Number::share(p90_error)),
-        );
-        findings.extend(missed(&cells));
-    }
+    let mut findings = vec![
+        Finding::new(Code::PredictCompared)
+            .with("array", Value::words(name))
+            .with("measured", cells.len())
+            .with("runs", Value::words(finding::numbers::list(&runs)))
+            .with("median", Number::share(median_error))
+            .with("most", Number::share(p90_error)),
+    ];
+    findings.extend(missed(&cells));
+    findings.extend(left_out);
     let answer = Section { question: Question::Answer, findings };
     let array = name.to_owned();
     let schema = "plimsoll.prediction-check/1";
@@ -92,22 +93,39 @@ pub(crate) fn ids(views: &[View<'_>]) -> Vec<String> {
     views.iter().map(|view| view.run.header.id.clone()).collect()
 }
 
-/// The cells of runs that can be reckoned with.
-pub(crate) fn seen(views: &[View<'_>], cache: Fill) -> Vec<Seen> {
-    views.iter().flat_map(|view| seen_in(view, cache)).collect()
+/// The cells of runs that can be reckoned with, and what is left out.
+pub(crate) fn seen(
+    views: &[View<'_>],
+    cache: Fill,
+) -> Result<(Vec<Seen>, Option<Finding>), FitFailure> {
+    let (mut cells, mut reasons) = (Vec::new(), Vec::new());
+    for view in views {
+        for row in view.grid() {
+            match seen_in(view, row, cache) {
+                Ok(cell) => cells.push(cell),
+                Err(why) => reasons.push(why),
+            }
+        }
+    }
+    let of = cells.len() + reasons.len();
+    match (cells.is_empty(), reasons.first()) {
+        (false, _) => Ok((cells, left_out(reasons, of))),
+        (true, Some(why)) => Err(FitFailure::NoCells(why.clone())),
+        (true, None) => Err(FitFailure::NoCells("they have none".to_owned())),
+    }
 }
 
-fn seen_in(view: &View<'_>, cache: Fill) -> Vec<Seen> {
-    let Some(suite) = view.suite() else { return Vec::new() };
-    let of = |row: &explain::view::CellView<'_>| {
-        let cell = suite.cells().nth(row.cell.index as usize)?;
-        let load = load(suite, cell, cache).ok()?;
-        let rates = row.ln_rates();
-        let rate = (rates.iter().sum::<f64>() / rates.len() as f64).exp();
-        let name = format!("{} {}", view.run.header.id, row.name());
-        rate.is_finite().then_some(Seen { name, measured: Measured { load, rate } })
-    };
-    view.grid().filter_map(of).collect()
+fn seen_in(view: &View<'_>, row: &CellView<'_>, cache: Fill) -> Result<Seen, String> {
+    let suite = view.suite().ok_or("the suite of the run cannot be read")?;
+    let cell = suite.cells().nth(row.cell.index as usize).ok_or("the suite has no such cell")?;
+    let load = load(suite, cell, cache)?;
+    let rates = row.ln_rates();
+    let rate = (rates.iter().sum::<f64>() / rates.len() as f64).exp();
+    let name = format!("{} {}", view.run.header.id, row.name());
+    match rate.is_finite() {
+        true => Ok(Seen { name, measured: Measured { load, rate } }),
+        false => Err("nothing was completed".to_owned()),
+    }
 }
 
 pub(crate) fn compared(model: &Model, seen: Vec<Seen>) -> Result<Vec<ComparedCell>, LoadError> {

@@ -33,15 +33,15 @@ Examples:
   plimsoll predict --list                       # the arrays and parts that come with the program
   plimsoll predict areca-raid5x4                # bm-flash on it: the rate, and the part that limits it
   plimsoll predict my-array.toml --suite random-read --json
-  plimsoll predict nvme-raid10x4 --suite random-read --set queue_depth=64 --vary members=4..16,level=raid5,raid10
+  plimsoll predict nvme-raid10x4 --suite random-read --set queue_depth=64 --vary members=4..16,level=raid0,raid10
   plimsoll predict my-array.toml --against last # how far off that is from what was measured
   plimsoll predict nvme-alone --fit r12 r13 --out my-ssd.toml   # a part from runs on your own drive";
 
 /// What would an array do that nobody has built, and which part would limit it
 ///
 /// An array is a file that names parts: host, file system, link, controller, RAID level, drives. Every value
-/// of a part says where it comes from. The rates follow from them by exact mean value analysis, in
-/// milliseconds; nothing is measured. docs/predict.md says what is reckoned with and what is not.
+/// of a part says where it comes from. The rates follow from them by mean value analysis, in milliseconds;
+/// nothing is measured. docs/predict.md says what is reckoned with and what is not.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PredictArgs {
@@ -61,7 +61,7 @@ pub struct PredictArgs {
     #[arg(long, value_enum, default_value_t = CacheState::Full)]
     cache: CacheState,
     /// Compare arrays that differ: keys of the array's file with lists or ranges of values,
-    /// `members=4..16,level=raid5,raid10,chunk=8K..512K`
+    /// `members=4..16,level=raid0,raid10,chunk=8K..512K`
     #[arg(long, value_name = "KEY=VALUES", conflicts_with_all = ["fit", "against", "list"])]
     vary: Vec<Variations>,
     /// What an array must do, `rate=20000,response=5ms`: the cheapest one that does, by the prices of
@@ -210,11 +210,7 @@ fn measured(
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
     let (name, design, cache) = (&array.name, array.design()?, args.cache.fill());
     if args.fit.is_empty() {
-        let found = compare(name, design, &views, cache)
-            .map_err(|error| Failure::new(ExitCode::Usage, error))?;
-        if found.cells.is_empty() {
-            return Err(unfit(FitFailure::NoCells));
-        }
+        let found = compare(name, design, &views, cache).map_err(unfit)?;
         return output.print(&if args.json { json(&found)? } else { compared_text(&found) });
     }
     let found = fit(name, &design, &views, cache).map_err(unfit)?;

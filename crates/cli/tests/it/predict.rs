@@ -109,6 +109,8 @@ fn a_drive_is_fitted_to_a_run_and_predicts_an_array_of_it() {
     assert_eq!(found["schema"], "plimsoll.fit/1");
     assert_eq!(found["cells"].as_array().unwrap().len(), 8);
     assert!(found["median_error"].as_f64().unwrap() < 0.08, "{found:#}");
+    let part = std::fs::read_to_string(world.path("one-ssd.toml")).unwrap();
+    assert!(part.contains("origin = \"fitted\", from = \"r1\""), "{part}");
     let again = world.run(&fit);
     assert!(again.code != 0 && again.err.contains("one-ssd.toml"), "{}", again.err);
     let told = world.ok(&fit[..4]).out;
@@ -137,6 +139,12 @@ fn a_drive_is_fitted_to_a_run_and_predicts_an_array_of_it() {
     }
     let told = world.ok(&["predict", "raid0x4.toml", "--against", "last"]).out;
     assert!(told.starts_with("The prediction for `raid0x4` is off by"), "{told}");
+    assert!(!told.contains("cannot be predicted"), "{told}");
+    // Cells that are left out are counted.
+    let buffered = ["run", "random-read", "--target", "model:one", "--size", "64MiB", "-q"];
+    world.ok(&[&buffered[..], &["--set", "direct=true,false", "--seed", "3"]].concat());
+    let told = world.ok(&["predict", "raid0x4.toml", "--against", "last"]).out;
+    assert!(told.contains("1 of 2 cells cannot be predicted"), "{told}");
 }
 
 #[test]
@@ -154,6 +162,7 @@ fn runs_that_say_nothing_of_the_drive_are_refused() {
         let none = world.run(&["predict", words[0], words[1], "last"]);
         assert_eq!(none.code, 2);
         assert!(none.err.contains("no cell of these runs"), "{}", none.err);
+        assert!(none.err.contains("page cache"), "{}", none.err);
     }
     let both = world.run(&["predict", "nvme-alone", "--fit", "r1", "--against", "r1"]);
     assert_eq!(both.code, 2);
@@ -204,6 +213,31 @@ fn arrays_are_compared_and_the_cheapest_is_found() {
     let found = json(&world, &[&words[..], &vary].concat());
     assert_eq!(found["arrays"][0]["values"], serde_json::json!(["4", "cheap", "raid0"]));
     assert_eq!(found["arrays"][0]["price"], 400.0);
+    // What has no price is no bargain.
+    let free = part.replace("why =", "why = \"no price\"\n#");
+    std::fs::write(world.path("free.toml"), free).unwrap();
+    let vary = ["members=4,drive=dear,free,level=raid0", "--goal", "rate=300000", "--json"];
+    let found = json(&world, &[&words[..], &vary].concat());
+    assert_eq!(found["arrays"][0]["values"], serde_json::json!(["4", "dear", "raid0"]));
+    assert!(found["arrays"][1]["price"].is_null(), "{}", found["arrays"]);
+    let told = world.ok(&[&words[..], &vary[..3]].concat()).out;
+    assert!(told.contains("Nobody knows `"), "{told}");
+}
+
+/// In the lab md made as little as half of what is predicted.
+#[test]
+fn several_writes_to_parity_are_said_to_be_promised_too_much() {
+    let world = World::new();
+    let of = |suite: &str, more: &[&str]| {
+        let words = [&["predict", "nvme-raid5x4", "--suite", suite], more].concat();
+        world.ok(&words).out.contains("to RAID with parity: take half")
+    };
+    assert!(of("bm-flash", &[]));
+    assert!(!of("random-read", &[]));
+    assert!(of("random-write", &["--set", "queue_depth=8"]));
+    assert!(!of("random-write", &["--set", "queue_depth=1"]));
+    let chosen = ["--set", "queue_depth=8", "--vary", "members=4,6"];
+    assert!(of("random-write", &chosen));
 }
 
 #[test]
@@ -225,7 +259,9 @@ fn what_varies_nothing_is_refused() {
         let said = refused(&[one, &["--vary", vary]].concat());
         assert!(said.contains(wanted), "{vary}: {said}");
     }
-    assert!(refused(&[one, &["--goal", "speed=3"]].concat()).contains("is no goal"));
+    for goal in ["speed=3", "response>=5ms", "rate<=3000", "rate=nan"] {
+        assert!(refused(&[one, &["--goal", goal]].concat()).contains("is no goal"), "{goal}");
+    }
     let cells = refused(&["--vary", "members=4,6"]);
     assert!(cells.contains("84 cells, wanted one") && cells.contains("--set"), "{cells}");
 }
