@@ -3,6 +3,7 @@
 //! A [`ArrayDesign`] names parts out of a catalogue of texts, every value of which says where it comes
 //! from. [`Model::answer`] gives, for one [`Load`], the rate, how busy each part is, which one
 //! binds, and which assumed values that rests on: mean value analysis of a closed network.
+//! A [`Simulation`] plays the same design request by request.
 
 mod background;
 pub mod builtin;
@@ -10,6 +11,7 @@ mod cleaning;
 mod design;
 mod drive;
 mod error;
+mod event;
 mod fit;
 mod load;
 mod model;
@@ -21,6 +23,9 @@ mod path;
 pub use cleaning::write_amplification;
 pub use design::{ArrayDesign, LegStripe, LinkPer, Named};
 pub use error::{FitError, LoadError, TextError, TextProblem};
+pub use event::{
+    ArrayOp, ArrayRequest, ComponentUse, Simulation, SimulationError, SimulationOptions, SlotsTaken,
+};
 pub use fit::{FittedDesign, FittedValue, Measured, fit, fit_drive};
 pub use load::{Addressing, Fill, Load};
 pub use model::{Answer, Dependence, Model, PartAnswer};

@@ -155,7 +155,7 @@ pub(crate) fn route(
 }
 
 /// Bytes per second of data through the link of a leg.
-fn link_rate(design: &ArrayDesign) -> f64 {
+pub(crate) fn link_rate(design: &ArrayDesign) -> f64 {
     let link = &design.link.part;
     let (payload, overhead) = (link.payload.value.get() as f64, link.overhead.value.get() as f64);
     let raw = link.lane_rate.value.over(Bytes::new(1)) * f64::from(link.lanes.value);

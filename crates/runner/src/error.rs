@@ -217,6 +217,14 @@ pub enum RunError {
         /// What is always left.
         reserve: Bytes,
     },
+    /// An array that cannot be simulated.
+    #[error("cannot use array {path}: {why}")]
+    Array {
+        /// As it was named.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// A model file that cannot be read.
     #[error("cannot use model {path}: {why}")]
     Model {
@@ -554,6 +562,9 @@ impl RunError {
                 "leave that step out of `caches`: `--set caches=flush,purge` needs no root"
             }
             Self::Model { .. } => "a model is a TOML file: `docs/twins.md` has its fields",
+            Self::Array { .. } => {
+                "`plimsoll predict --list` has the arrays of the program: `docs/predict.md` says how to write one"
+            }
             Self::NoLine { .. } => {
                 "a level is of streams of the suite, up to 3 s, as in `reads p99<2ms`"
             }
@@ -581,6 +592,7 @@ impl RunError {
             | Self::NotOfDatabases { .. }
             | Self::NeedsDatabase { .. }
             | Self::Suite(_)
+            | Self::Array { .. }
             | Self::Model { .. }
             | Self::Verify { .. }
             | Self::TooShort { .. }

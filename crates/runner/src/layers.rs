@@ -1,5 +1,6 @@
 //! The layers of a simulated device as a ledger: what passed each, and how long it was there.
 
+use array::{Component, ComponentUse};
 use device::model::{Counters, StageCounters};
 use device::{Model, Op};
 use record::LedgerEntry;
@@ -14,6 +15,19 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     pub(crate) fn of(model: &Model) -> Self {
         Self { whole: model.counters(), stages: model.stages() }
+    }
+
+    /// * `whole`: what came back.
+    pub(crate) fn of_array(whole: Counters, usage: &[ComponentUse]) -> Self {
+        let stages = usage.iter().map(|part| StageCounters {
+            name: name(part.component).to_owned(),
+            requests: part.requests,
+            read: part.read,
+            written: part.written,
+            weighted_time: part.time,
+            in_flight: 0,
+        });
+        Self { whole, stages: stages.collect() }
     }
 
     /// An entry for each layer from the host down. Bytes are those that reached it: what a cache
@@ -58,5 +72,15 @@ impl Snapshot {
             (last.discards, last.discard_bytes) = whole(Op::Trim);
         }
         entries
+    }
+}
+
+const fn name(component: Component) -> &'static str {
+    match component {
+        Component::Host => "host",
+        Component::FileLock => "file lock",
+        Component::Link => "link",
+        Component::Controller => "controller",
+        Component::Drives => "drives",
     }
 }

@@ -5,6 +5,7 @@
 //! come from `prepare`, so that `--dry-run` is `prepare` and [`Prepared::describe`].
 
 mod anew;
+mod array_text;
 mod clock;
 mod directory;
 mod doubts;
@@ -33,6 +34,7 @@ mod visit;
 mod watch;
 mod watchdog;
 
+pub use array_text::ArrayText;
 pub use clock::TurnClock;
 pub use error::{ErrorKind, RunError};
 pub use events::{Event, Tick, Waiting, Watcher};

@@ -24,7 +24,7 @@ pub enum TargetName {
 }
 
 impl TargetName {
-    /// From the command line: `null:`, `memory:SIZE`, `model:FILE.toml`, else a path.
+    /// From the command line: `null:`, `memory:SIZE`, `model:FILE.toml` and so on, else a path.
     pub fn parse(text: &std::ffi::OsStr) -> Result<Self, RunError> {
         let Some(known) = text.to_str() else { return Ok(Self::Path(text.into())) };
         let bad = |why: &str| RunError::TargetName { text: known.to_owned(), why: why.to_owned() };

@@ -56,7 +56,7 @@ const PIECES_MIN: u64 = 10;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LineArgs {
-    /// A directory, file, device or simulated device (`model:FILE`)
+    /// A directory, file, device or simulated device (`model:FILE`, `array:ARRAY`)
     place: String,
     /// The service level: limits such as `p99<10ms`, of commits and reads or of one stream
     ///

@@ -1,10 +1,9 @@
 //! `plimsoll predict`: what an array that nobody has built would do.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use array::{ArrayDesign, Fill, TextError, builtin};
+use array::{Fill, TextError, builtin};
 use clap::{Args, ValueEnum};
 use explain::view::View;
 use finding::Section;
@@ -13,6 +12,7 @@ use predict::{
     PredictionCheck, Variation, Variations, choose, compare, fit, part, vary,
 };
 use report::Columns;
+use runner::ArrayText;
 use suite::CheckContext;
 use suite::model::Suite;
 use units::Bytes;
@@ -105,7 +105,7 @@ impl CacheState {
 
 pub fn predict(args: &PredictArgs, common: &Common, output: &Output) -> Result<(), Failure> {
     let Some(named) = args.array.as_ref().filter(|_| !args.list) else { return list(output) };
-    let array = ArrayText::of(named)?;
+    let array = array_text(named)?;
     if !args.fit.is_empty() || !args.against.is_empty() {
         return measured(args, &array, common, output);
     }
@@ -116,7 +116,8 @@ pub fn predict(args: &PredictArgs, common: &Common, output: &Output) -> Result<(
     if !args.vary.is_empty() || args.goal.is_some() {
         return chosen(args, &array, &suite, output);
     }
-    let found = predict::predict(&array.name, array.design()?, &suite, args.cache.fill());
+    let found =
+        predict::predict(&array.name, array.design().map_err(unread)?, &suite, args.cache.fill());
     if let Some(why) = found.cells.iter().find_map(|cell| cell.left_out.as_ref())
         && found.cells.iter().all(|cell| cell.answer.is_none())
     {
@@ -208,7 +209,7 @@ fn measured(
     let ids = ids.collect::<Result<Vec<String>, _>>()?;
     let runs = ids.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
     let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
-    let (name, design, cache) = (&array.name, array.design()?, args.cache.fill());
+    let (name, design, cache) = (&array.name, array.design().map_err(unread)?, args.cache.fill());
     if args.fit.is_empty() {
         let found = compare(name, design, &views, cache).map_err(unfit)?;
         return output.print(&if args.json { json(&found)? } else { compared_text(&found) });
@@ -300,61 +301,13 @@ fn unread(error: TextError) -> Failure {
     }
 }
 
-/// The text of an array, and those of parts beside it.
-struct ArrayText {
-    name: String,
-    /// For messages.
-    file: String,
-    text: String,
-    parts: BTreeMap<String, String>,
-}
-
-impl ArrayText {
-    /// What the program has, or a file.
-    fn of(named: &OsString) -> Result<Self, Failure> {
-        let path = Path::new(named);
-        let file = path.display().to_string();
-        if let Some((name, text)) = builtin::arrays().iter().find(|(name, _)| *name == file) {
-            let (name, text) = ((*name).to_owned(), (*text).to_owned());
-            return Ok(Self {
-                file: format!("arrays/{name}.toml"),
-                name,
-                text,
-                parts: BTreeMap::new(),
-            });
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let hint = "`plimsoll predict --list` has the arrays that come with the program";
-            Failure::caused(ExitCode::Usage, format!("no array `{file}`"), error).hint(hint)
-        })?;
-        let name = path.file_stem().unwrap_or(named).to_string_lossy().into_owned();
-        Ok(Self { name, file, text, parts: parts_beside(path) })
-    }
-
-    fn part(&self, name: &str) -> Option<&str> {
-        self.parts.get(name).map(String::as_str).or_else(|| builtin::part(name))
-    }
-
-    fn design(&self) -> Result<ArrayDesign, Failure> {
-        ArrayDesign::parse(&self.file, &self.text, |name| self.part(name)).map_err(unread)
-    }
-}
-
-/// Texts in the folder of an array's file and in `parts` beside that folder, the nearer first.
-fn parts_beside(path: &Path) -> BTreeMap<String, String> {
-    let folder = path.parent().unwrap_or(Path::new("")).join(".");
-    let mut all = BTreeMap::new();
-    for folder in [folder.join("../parts"), folder] {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.extension().is_some_and(|end| end == "toml")
-                && let (Some(name), Ok(text)) = (path.file_stem(), std::fs::read_to_string(&path))
-            {
-                all.insert(name.to_string_lossy().into_owned(), text);
-            }
-        }
-    }
-    all
+fn array_text(named: &OsString) -> Result<ArrayText, Failure> {
+    let path = Path::new(named);
+    ArrayText::of(path).map_err(|error| {
+        let hint = "`plimsoll predict --list` has the arrays that come with the program";
+        let message = format!("no array `{}`", path.display());
+        Failure::caused(ExitCode::Usage, message, error).hint(hint)
+    })
 }
 
 /// The answer, then every cell.

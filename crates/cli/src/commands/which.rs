@@ -53,7 +53,7 @@ const PLACES_MAX: usize = 26;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WhichArgs {
-    /// Directories, files, devices or simulated devices (`model:FILE`)
+    /// Directories, files, devices or simulated devices (`model:FILE`, `array:ARRAY`)
     #[arg(required = true, value_name = "PLACE")]
     places: Vec<String>,
     /// How long to measure in all, without the time to fill files

@@ -265,3 +265,58 @@ fn what_varies_nothing_is_refused() {
     let cells = refused(&["--vary", "members=4,6"]);
     assert!(cells.contains("84 cells, wanted one") && cells.contains("--set"), "{cells}");
 }
+
+#[test]
+fn an_array_is_played_in_time_and_agrees_with_its_prediction() {
+    let world = World::new();
+    let set = ["--set", "block_size=4K,64K", "--set", "queue_depth=1,16,64", "--seed", "3", "-q"];
+    let short = ["--set", "rounds.visit_time=50ms"];
+    for (array, suite, most) in [
+        ("nvme-raid0x4", "random-read", 0.08),
+        ("areca-raid0x12", "random-read", 0.02),
+        ("gp3-alone", "random-write", 0.08),
+    ] {
+        let target = format!("array:{array}");
+        let run = ["run", suite, "--target", &target, "--size", "1GiB"];
+        let is_short = array != "gp3-alone";
+        world.ok(&[&run[..], &set, if is_short { &short } else { &[] }].concat());
+        let found = json(&world, &["predict", array, "--against", "last", "--json"]);
+        let cells = found["cells"].as_array().unwrap();
+        assert_eq!(cells.len(), 6);
+        for cell in cells {
+            let error = cell["error"].as_f64().unwrap();
+            assert!(error.abs() < most, "{array} {suite}: {cell}");
+        }
+    }
+    // The barrier of the studies: the lock of the file, then the link.
+    let told = world.ok(&["explain", "r2", "--all"]).out;
+    assert!(told.contains("most requests wait in file lock, not in the devices below"), "{told}");
+    assert!(told.contains("most requests wait in link"), "{told}");
+    // The same seed, the same figures.
+    let again = |seed| {
+        let run = ["run", "random-read", "--target", "array:raptor-alone", "--size", "1GiB", "-q"];
+        world.ok(&[&run[..], &["--seed", seed]].concat());
+        let found = json(&world, &["predict", "raptor-alone", "--against", "last", "--json"]);
+        found["cells"][0]["measured"].as_f64().unwrap()
+    };
+    let first = again("5");
+    assert!(again("5") == first && again("6") != first, "{first}");
+}
+
+#[test]
+fn arrays_as_targets_are_named_rightly_or_refused() {
+    let world = World::new();
+    std::fs::write(world.path("bad.toml"), "schema = 1\nwhy = \"no array\"\n").unwrap();
+    for (target, wanted) in [
+        ("array:", "a name or a file"),
+        ("array:nothing", "predict --list"),
+        ("array:bad.toml", "host"),
+    ] {
+        let said = world.run(&["run", "random-read", "--target", target, "-q"]);
+        assert_eq!(said.code, 2, "{target}: {}", said.err);
+        assert!(said.err.contains(wanted), "{target}: {}", said.err);
+    }
+    let large =
+        world.run(&["run", "random-read", "--target", "array:mtron-alone", "--size", "1TiB"]);
+    assert_eq!(large.code, 2, "{}", large.err);
+}

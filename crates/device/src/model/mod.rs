@@ -111,7 +111,8 @@ impl Counters {
         self.0[op as usize]
     }
 
-    fn add(&mut self, op: Op, length: u32) {
+    /// One more.
+    pub fn add(&mut self, op: Op, length: u32) {
         let counters = &mut self.0[op as usize];
         counters.requests += 1;
         counters.bytes = more(counters.bytes, length);

@@ -1,5 +1,6 @@
 //! The kinds of what a run is played on.
 
+pub(crate) mod array;
 #[cfg(test)]
 pub(crate) mod counter;
 pub(crate) mod database;
@@ -15,6 +16,7 @@ pub(crate) static KINDS: &[Kind] = &[
     null::KIND,
     memory::KIND,
     model::KIND,
+    array::KIND,
     database::POSTGRES,
     database::MARIADB,
     database::SQLITE,

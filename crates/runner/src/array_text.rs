@@ -1,0 +1,69 @@
+//! The text of an array, from a file or from the program, with those of parts beside it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use array::{ArrayDesign, TextError, builtin};
+
+/// An array as `plimsoll predict` and targets `array:` name it.
+#[derive(Clone, Debug)]
+pub struct ArrayText {
+    /// Its name, less folder and ending.
+    pub name: String,
+    /// For messages.
+    pub file: String,
+    /// What it says.
+    pub text: String,
+    parts: BTreeMap<String, String>,
+}
+
+impl ArrayText {
+    /// What the program has, or a file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn of(named: &Path) -> io::Result<Self> {
+        let file = named.display().to_string();
+        if let Some((name, text)) = builtin::arrays().iter().find(|(name, _)| *name == file) {
+            let (name, text) = ((*name).to_owned(), (*text).to_owned());
+            let file = format!("arrays/{name}.toml");
+            return Ok(Self { file, name, text, parts: BTreeMap::new() });
+        }
+        let text = std::fs::read_to_string(named)?;
+        let name = named.file_stem().unwrap_or(named.as_os_str()).to_string_lossy().into_owned();
+        Ok(Self { name, file, text, parts: parts_beside(named) })
+    }
+
+    /// The text of a part.
+    pub fn part(&self, name: &str) -> Option<&str> {
+        self.parts.get(name).map(String::as_str).or_else(|| builtin::part(name))
+    }
+
+    /// What it describes.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it or with a part.
+    pub fn design(&self) -> Result<ArrayDesign, TextError> {
+        ArrayDesign::parse(&self.file, &self.text, |name| self.part(name))
+    }
+}
+
+/// Texts in the folder of an array's file and in `parts` beside that folder, the nearer first.
+fn parts_beside(path: &Path) -> BTreeMap<String, String> {
+    let folder = path.parent().unwrap_or(Path::new("")).join(".");
+    let mut all = BTreeMap::new();
+    for folder in [folder.join("../parts"), folder] {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|end| end == "toml")
+                && let (Some(name), Ok(text)) = (path.file_stem(), std::fs::read_to_string(&path))
+            {
+                all.insert(name.to_string_lossy().into_owned(), text);
+            }
+        }
+    }
+    all
+}
