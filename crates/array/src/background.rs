@@ -30,7 +30,7 @@ impl ArrayDesign {
     pub fn rebuild(&self) -> Option<Estimate> {
         let (read, write) = rates(&self.drive.part);
         let slower = read.min(write).over(Bytes::new(1));
-        let share = self.controller.part.rebuild_share.value;
+        let share = self.controller.part.rebuild_share.value.0;
         let speed = Bytes::new((slower * share) as u64);
         let pace = Pace { most: speed, least: speed, member: None };
         self.array.rebuild(self.drive.part.size().value, &pace)

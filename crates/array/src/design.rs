@@ -37,6 +37,26 @@ pub enum LinkPer {
     Drive,
 }
 
+/// Which of its members an array has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrayState {
+    /// All.
+    #[default]
+    Whole,
+    /// All but the first of the first leg.
+    Degraded,
+    /// The same, and a spare is being filled, at the controller's `rebuild_share`.
+    Rebuilding,
+}
+
+impl ArrayState {
+    /// Whether no member is lost.
+    pub fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
+}
+
 /// Equal legs that software stripes over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LegStripe {
@@ -67,6 +87,9 @@ pub struct ArrayDesign {
     pub controller: Named<Controller>,
     /// Of each leg: its level, members and chunk.
     pub array: Array,
+    /// Which members it has.
+    #[serde(skip_serializing_if = "ArrayState::is_whole")]
+    pub state: ArrayState,
     /// Where its data begins, counted from a full stripe: 0 where partitions are aligned.
     pub start: Bytes,
     /// Each member.
@@ -90,6 +113,8 @@ struct File {
     level: Level,
     members: u32,
     chunk: Option<Bytes>,
+    #[serde(default)]
+    state: ArrayState,
     #[serde(default)]
     start: Bytes,
     drive: String,
@@ -128,6 +153,11 @@ impl ArrayDesign {
         };
         let array = Array::new(raw.level, raw.members, raw.chunk)
             .map_err(|error| TextError::whole(file, TextProblem::Array(error)))?;
+        if !raw.state.is_whole() && !raw.level.is_redundant() {
+            let (seen, wanted) =
+                (raw.level, "a level that bears the loss of the member that `state` says");
+            return Err(TextError::known(file, "level", seen, wanted));
+        }
         let (drive_file, drive_text) = find("drive", &raw.drive)?;
         Ok(Self {
             why: raw.why,
@@ -141,6 +171,7 @@ impl ArrayDesign {
             link_per: raw.link_per,
             controller: named("controller", raw.controller, &find)?,
             array,
+            state: raw.state,
             start: raw.start,
             drive: Named {
                 part: Drive::parse(&drive_file, drive_text)?,

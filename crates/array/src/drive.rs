@@ -3,12 +3,14 @@
 use units::{Bytes, Nanos};
 
 use crate::cleaning::write_amplification;
-use crate::load::Addressing;
 use crate::network::Visit;
 use crate::parameter::{Parameter, PerSecond};
 use crate::part::{BlockMapped, Drive, LogLayer, Mechanical, PageMapped, Volume};
 
 const PAGE: f64 = 4096.0;
+
+/// Of the mean seek, what even the shortest takes: heads settle.
+pub(crate) const SETTLE: f64 = 0.1;
 
 /// Reading or writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,34 +53,47 @@ pub(crate) fn rates(drive: &Drive) -> (PerSecond, PerSecond) {
     }
 }
 
+/// Seconds of each request, however short, at what a drive has for all of them: its processor, or
+/// a quota.
+pub(crate) fn front(drive: &Drive) -> f64 {
+    match drive {
+        Drive::PageMapped(drive) => seconds(&drive.request_time),
+        Drive::Volume(drive) => seconds(&drive.request_time),
+        Drive::Mechanical(_) | Drive::BlockMapped(_) => 0.0,
+    }
+}
+
+/// * `reach`: share of the drive over which requests are spread; `None` if they come in sequence.
 /// * `bytes`: of the request, on this drive.
 pub(crate) fn stay(
     drive: &Drive,
     layer: Option<&LogLayer>,
     op: Op,
-    access: Addressing,
+    reach: Option<f64>,
     bytes: f64,
 ) -> Stay {
     let (read_rate, write_rate) = rates(drive);
-    match (access, op, layer, drive) {
-        (Addressing::Sequential, Op::Read, ..) => alone(transfer(bytes, read_rate)),
-        (Addressing::Sequential, Op::Write, ..) => alone(transfer(bytes, write_rate)),
-        (Addressing::Random, Op::Write, Some(layer), _) => {
-            let written = write_amplification(layer.live_share.value);
+    let rate = if op == Op::Read { read_rate } else { write_rate };
+    let Some(reach) = reach else { return alone(transfer(bytes, rate)) };
+    match (op, layer, drive) {
+        (Op::Write, Some(layer), _) => {
+            let written = write_amplification(layer.live_share.value.0);
             let time = transfer(bytes * written, write_rate)
                 + transfer(bytes * (written - 1.0), read_rate);
             alone(time)
         }
-        (Addressing::Random, _, _, Drive::Mechanical(drive)) => mechanical(drive, op, bytes),
-        (Addressing::Random, _, _, Drive::PageMapped(drive)) => page_mapped(drive, op, bytes),
-        (Addressing::Random, _, _, Drive::BlockMapped(drive)) => block_mapped(drive, op, bytes),
-        (Addressing::Random, _, _, Drive::Volume(drive)) => volume(drive, op, bytes),
+        (_, _, Drive::Mechanical(drive)) => mechanical(drive, op, bytes, reach),
+        (_, _, Drive::PageMapped(drive)) => page_mapped(drive, op, bytes),
+        (_, _, Drive::BlockMapped(drive)) => block_mapped(drive, op, bytes),
+        (_, _, Drive::Volume(drive)) => volume(drive, op, bytes),
     }
 }
 
-/// Seek, half a turn, transfer.
-fn mechanical(drive: &Mechanical, op: Op, bytes: f64) -> Stay {
+/// Seek, half a turn, transfer. A seek takes what heads need to settle, and a time that grows with
+/// the root of the distance.
+fn mechanical(drive: &Mechanical, op: Op, bytes: f64, reach: f64) -> Stay {
     let seek = seconds(if op == Op::Read { &drive.seek_read } else { &drive.seek_write });
+    let seek = seek * (SETTLE + (1.0 - SETTLE) * reach.sqrt());
     let half_turn = 30.0 / f64::from(drive.rpm.value);
     let rest = seconds(&drive.command_time) + half_turn + transfer(bytes, drive.media_rate.value);
     let reorder = drive.reorder.value;
@@ -91,7 +106,7 @@ fn mechanical(drive: &Mechanical, op: Op, bytes: f64) -> Stay {
 fn page_mapped(drive: &PageMapped, op: Op, bytes: f64) -> Stay {
     let front = seconds(&drive.request_time);
     if op == Op::Write {
-        let written = bytes.max(PAGE) * write_amplification(drive.live_share.value);
+        let written = bytes.max(PAGE) * write_amplification(drive.live_share.value.0);
         let inside = Visit::delay(seconds(&drive.write_time));
         return Stay { front, inside, behind: transfer(written, drive.write_rate.value) };
     }

@@ -83,6 +83,11 @@ impl TextError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
+    /// The model knows nothing of members that are lost.
+    #[error(
+        "the array is not whole, and only whole ones are predicted; `--target array:FILE` plays it"
+    )]
+    NotWhole,
     /// A count or size outside of what is reckoned with.
     #[error("load: `{key}` is {seen}, wanted {wanted}")]
     Outside {

@@ -33,8 +33,8 @@ const NEEDED: f64 = 0.1;
 /// Ends of an interval that are further apart say nothing.
 const WIDEST: f64 = 3.0;
 
-/// Not times or rates: they are said by who knows the drive.
-const SHARES: [&str; 2] = ["size", "live_share"];
+/// No time or rate.
+const SIZE: &str = "size";
 
 /// Of an interval for each value.
 const CONFIDENCE: f64 = 0.95;
@@ -70,6 +70,13 @@ pub struct FittedValue {
     pub factor_low: f64,
     /// The other end.
     pub factor_high: f64,
+}
+
+impl FittedValue {
+    /// Whether the cells say little of it.
+    pub fn is_vague(&self) -> bool {
+        self.factor_high / self.factor_low > WIDEST
+    }
 }
 
 /// Parameters tried, as logarithms of factors, and how far each cell is off.
@@ -144,7 +151,7 @@ fn search(
 ///
 /// As of [`fit`]; no value of the drive is told.
 pub fn fit_drive(design: &ArrayDesign, measured: &[Measured]) -> Result<FittedDesign, FitError> {
-    let keys = design.drive_keys().into_iter().filter(|key| !SHARES.contains(key));
+    let keys = design.drive_keys().into_iter().filter(|key| *key != SIZE);
     let names = keys.map(|key| ParameterName { part: design.drive.name.clone(), key });
     let mut names: Vec<_> = names.filter(|name| design.scaled(name, 1.0).is_some()).collect();
     // Where another value limits a cell it says nothing of this one, and nothing leads there.
@@ -162,7 +169,7 @@ pub fn fit_drive(design: &ArrayDesign, measured: &[Measured]) -> Result<FittedDe
         }
         let width = |one: &FittedValue| one.factor_high / one.factor_low;
         let vaguest = found.values.iter().max_by(|one, other| width(one).total_cmp(&width(other)));
-        let Some(vague) = vaguest.filter(|one| width(one) > WIDEST) else { return Ok(found) };
+        let Some(vague) = vaguest.filter(|one| one.is_vague()) else { return Ok(found) };
         names.retain(|name| *name != vague.name);
         let left = found.values.iter().filter(|value| value.name != vague.name);
         further = vec![left.map(|value| value.factor.ln()).collect()];

@@ -21,7 +21,7 @@ mod part;
 mod path;
 
 pub use cleaning::write_amplification;
-pub use design::{ArrayDesign, LegStripe, LinkPer, Named};
+pub use design::{ArrayDesign, ArrayState, LegStripe, LinkPer, Named};
 pub use error::{FitError, LoadError, TextError, TextProblem};
 pub use event::{
     ArrayOp, ArrayRequest, ComponentUse, Simulation, SimulationError, SimulationOptions, SlotsTaken,
@@ -29,7 +29,7 @@ pub use event::{
 pub use fit::{FittedDesign, FittedValue, Measured, fit, fit_drive};
 pub use load::{Addressing, Fill, Load};
 pub use model::{Answer, Dependence, Model, PartAnswer};
-pub use parameter::{End, Parameter, ParameterName, PerSecond, Provenance};
+pub use parameter::{End, Parameter, ParameterName, PerSecond, Provenance, Share};
 pub use part::{
     BlockMapped, Controller, Drive, FileSystem, Host, Link, LogLayer, Mechanical, PageMapped,
     Striping, Volume,

@@ -113,6 +113,9 @@ impl Model {
     /// A load of a size or share that is not reckoned with.
     pub fn answer(&self, load: &Load) -> Result<Answer, LoadError> {
         load.check()?;
+        if !self.design.state.is_whole() {
+            return Err(LoadError::NotWhole);
+        }
         let footprint = Footprint::of(&self.design, load);
         let now = Outcome::of(&self.design, load, &footprint, None);
         let passed = |at: &usize| now.times[*at] >= 1e-9 || now.busy[*at] > 0.0;
@@ -121,7 +124,9 @@ impl Model {
             component,
             busy: now.busy[at],
             time: Nanos::from_secs_f64(now.times[at]),
-            gain: Outcome::of(&self.design, load, &footprint, Some(component)).rate / now.rate,
+            // Of two that overlap the other one may begin to queue, by less than the error of that.
+            gain: (Outcome::of(&self.design, load, &footprint, Some(component)).rate / now.rate)
+                .max(1.0),
         });
         Ok(Answer {
             rate: now.rate,

@@ -42,6 +42,17 @@ impl<'de> Deserialize<'de> for PerSecond {
     }
 }
 
+/// Of a whole, 0 to 1. No quantity: who knows the drive says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Share(pub f64);
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.literal())
+    }
+}
+
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -133,7 +144,7 @@ impl Value for bool {}
 
 impl Value for u32 {
     fn wanted(self) -> Option<&'static str> {
-        (self == 0).then_some("at least 1")
+        (!(1..=1 << 20).contains(&self)).then_some("1 to 1048576")
     }
 }
 
@@ -148,11 +159,17 @@ impl Value for f64 {
     }
 
     fn wanted(self) -> Option<&'static str> {
-        (!self.is_finite() || self < 0.0).then_some("0 or more")
+        (!(0.0..=65536.0).contains(&self)).then_some("0 to 65536")
     }
 
     fn scaled(self, factor: f64) -> Option<Self> {
         Some(self * factor)
+    }
+}
+
+impl Value for Share {
+    fn wanted(self) -> Option<&'static str> {
+        (!(0.0..=1.0).contains(&self.0)).then_some("0 to 1")
     }
 }
 

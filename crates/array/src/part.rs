@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Nanos};
 
 use crate::error::{TextError, TextProblem};
-use crate::parameter::{Adjustable, Parameter, PerSecond};
+use crate::parameter::{Adjustable, Parameter, PerSecond, Share};
 
 /// Its parameters by name, to be looked through and changed.
 pub(crate) type Parameters<'a> = Vec<(&'static str, &'a mut dyn Adjustable)>;
@@ -103,7 +103,7 @@ part! {
         /// What goes from the host into the cache; the link is hidden where it is faster.
         write_rate: PerSecond,
         /// Share of the drives' time that filling a spare gets, 0 to 1.
-        rebuild_share: f64,
+        rebuild_share: Share,
     }
 }
 
@@ -146,7 +146,7 @@ part! {
         /// Writing in sequence.
         write_rate: PerSecond,
         /// Share of its flash that holds data, 0 to 1: what cleaning depends on.
-        live_share: f64,
+        live_share: Share,
     }
 }
 
@@ -191,7 +191,7 @@ part! {
     /// A log-structured layer on a drive: random writes arrive there in sequence.
     "log-layer" LogLayer {
         /// Share of the drive that holds data, 0 to 1.
-        live_share: f64,
+        live_share: Share,
     }
 }
 

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use units::{ByteOffset, Bytes};
 
 use crate::design::{ArrayDesign, LinkPer};
-use crate::drive::{Op, Stay, seconds, stay, transfer};
+use crate::drive::{Op, Stay, front, seconds, stay, transfer};
 use crate::load::{Addressing, Fill, Load};
 use crate::network::Visit;
+use crate::part::Drive;
 
 const PAGE: f64 = 4096.0;
 
@@ -86,6 +87,12 @@ pub(crate) struct Footprint {
     /// Members of a leg that a read goes to.
     read_members: f64,
     write: MeanCost,
+    /// Share of the drives over which requests are spread.
+    reach: f64,
+    /// Whether what comes in sequence comes as full stripes.
+    is_gathered: bool,
+    /// Bytes that a write sends to members, and how many of them work at once.
+    sent: (f64, f64),
 }
 
 impl Footprint {
@@ -95,20 +102,32 @@ impl Footprint {
         let legs = chunks.min(u64::from(design.legs()));
         let each = Bytes::new(load.block.get().div_ceil(legs));
         let array = design.array;
-        // In sequence full stripes come together, whatever the size of the requests.
-        let written = match (load.access, array.data_width()) {
-            (Addressing::Sequential, Some(width)) => width,
+        // In sequence full stripes come together, whatever the size of the requests: a write-back
+        // cache waits for them, others need as much in flight.
+        let in_flight = each.get().saturating_mul(u64::from(load.in_flight()));
+        let is_gathered = load.access == Addressing::Sequential
+            && (design.controller.part.write_back.value
+                || array.level().parity() == 0
+                || array.data_width().is_none_or(|width| in_flight >= width.get()));
+        let written = match array.data_width() {
+            Some(width) if is_gathered => width,
             // Parity is made of whole pages.
             _ if array.level().parity() > 0 => each.max(Bytes::kib(4)),
             _ => each,
         };
-        Self {
-            legs: legs as f64,
-            each: each.get() as f64,
-            read_members: array.read_requests(ByteOffset::ZERO, each).max(1) as f64,
-            write: Whole::of_array(array, ByteOffset::new(design.start.get()))
-                .mean_write_cost(written),
-        }
+        let write =
+            Whole::of_array(array, ByteOffset::new(design.start.get())).mean_write_cost(written);
+        let read_members = array.read_requests(ByteOffset::ZERO, each).max(1) as f64;
+        let sent = if is_gathered {
+            // Of the full stripe its share.
+            let all = write.amplification();
+            (each.get() as f64 * all, (read_members * all).min(f64::from(array.members())))
+        } else {
+            (write.written_bytes, write.writes.max(1.0))
+        };
+        let (legs, each) = (legs as f64, each.get() as f64);
+        let reach = (load.size.get() as f64 / design.capacity().get().max(1) as f64).min(1.0);
+        Self { legs, each, read_members, write, reach, is_gathered, sent }
     }
 }
 
@@ -178,7 +197,7 @@ fn transfers(
         LinkPer::Drive => {
             let (bytes, members) = match op {
                 Op::Read => (footprint.each, footprint.read_members),
-                Op::Write => (footprint.write.written_bytes, footprint.write.writes.max(1.0)),
+                Op::Write => footprint.sent,
             };
             (bytes / members, choice * f64::from(design.array.members()) / members)
         }
@@ -230,9 +249,17 @@ fn drives(
         return;
     }
     let share = if op == Op::Read { 1.0 - hits(design, load) } else { 1.0 };
-    if load.access == Addressing::Sequential {
+    if load.access == Addressing::Sequential && (op == Op::Read || footprint.is_gathered) {
         let time = share * in_sequence(design, load.block.get() as f64, footprint, op);
         route.behind = time / speed(Component::Drives);
+        if !is_behind {
+            let time = share * latency(design, footprint, op) / speed(Component::Drives);
+            route.path[DRIVES] = Visit::delay(time);
+            if time > 0.0 {
+                let touched = touched(footprint, op);
+                pass_on(design, footprint, touched * share, route, speed);
+            }
+        }
         return;
     }
     let (requests, front, inside, behind) =
@@ -244,12 +271,25 @@ fn drives(
     route.behind = behind;
     route.path[DRIVES_FRONT] = front;
     route.path[DRIVES] = inside;
-    let time = seconds(&part.request_time) * requests * share / speed(Component::Controller);
+    pass_on(design, footprint, requests * share, route, speed);
+}
+
+/// The controller's part in so many requests to the drives of a leg.
+fn pass_on(
+    design: &ArrayDesign,
+    footprint: &Footprint,
+    requests: f64,
+    route: &mut Route,
+    speed: impl Fn(Component) -> f64,
+) {
+    let one = seconds(&design.controller.part.request_time);
     let choice = f64::from(design.legs()) / footprint.legs;
+    let time = one * requests / speed(Component::Controller);
     route.path[PROCESSOR].add(1.0, &Visit::one_of(choice, time));
 }
 
-/// Seconds of each drive for one request of a sequence: caches and read-ahead keep all at work.
+/// Seconds of each drive for one request of a sequence: caches and read-ahead keep all at work, and
+/// those that know no sequences have as many requests as are sent to them.
 fn in_sequence(design: &ArrayDesign, block: f64, footprint: &Footprint, op: Op) -> f64 {
     let (members, legs) = (design.array.members(), f64::from(design.legs()));
     let on_each = match op {
@@ -258,7 +298,29 @@ fn in_sequence(design: &ArrayDesign, block: f64, footprint: &Footprint, op: Op) 
         Op::Write => block * footprint.write.amplification() / f64::from(members),
     };
     let layer = design.layer.as_ref().map(|layer| &layer.part);
-    stay(&design.drive.part, layer, op, Addressing::Sequential, on_each / legs).inside.time
+    let bytes = stay(&design.drive.part, layer, op, None, on_each / legs).inside.time;
+    let requests = touched(footprint, op) * footprint.legs / (f64::from(members) * legs);
+    bytes.max(front(&design.drive.part) * requests)
+}
+
+/// Members of a leg that one request of a sequence goes to.
+fn touched(footprint: &Footprint, op: Op) -> f64 {
+    if op == Op::Read { footprint.read_members } else { footprint.sent.1 }
+}
+
+/// Seconds that a request of a sequence takes beside its bytes. Flash that maps pages and virtual
+/// disks know no sequences; at a disk the place of the next write has gone by, and comes again
+/// after a turn. What is read next the others have already.
+fn latency(design: &ArrayDesign, footprint: &Footprint, op: Op) -> f64 {
+    let drive = &design.drive.part;
+    match drive {
+        Drive::PageMapped(_) | Drive::Volume(_) => {}
+        Drive::Mechanical(disk) if op == Op::Write => return 60.0 / f64::from(disk.rpm.value),
+        _ => return 0.0,
+    }
+    let bytes = footprint.each / footprint.read_members;
+    let one = stay(drive, None, op, Some(1.0), bytes);
+    one.front + one.inside.time
 }
 
 /// From how many drives a read takes the first that is free, as a common line: the copies of a
@@ -285,7 +347,7 @@ fn at_random(
     speed: f64,
 ) -> (f64, Visit, Visit, f64) {
     let layer = design.layer.as_ref().map(|layer| &layer.part);
-    let alone = |op, bytes| stay(&design.drive.part, layer, op, Addressing::Random, bytes);
+    let alone = |op, bytes| stay(&design.drive.part, layer, op, Some(footprint.reach), bytes);
     let cost = &footprint.write;
     let (reads, writes, read, write) = match op {
         Op::Read => {

@@ -5,22 +5,24 @@
 #[expect(dead_code, reason = "the other tests need more of it")]
 mod closed;
 
-use array::{Fill, Load, Simulation, SimulationOptions, builtin};
+use array::{ArrayState, Fill, Load, Simulation, SimulationOptions, builtin};
 use closed::{Loop, begin};
 use units::Bytes;
 
 #[test]
 fn nothing_is_allocated_for_a_request() {
     for (name, _) in builtin::arrays() {
-        let design = builtin::design(name).unwrap();
+        let mut design = builtin::design(name).unwrap();
+        if design.array.level().is_redundant() {
+            design.state = ArrayState::Rebuilding;
+        }
         for (cache, read_share, block) in
             [(Fill::Room, 0.5, 4), (Fill::Full, 0.3, 64), (Fill::Full, 0.0, 2048)]
         {
             let size = design.capacity();
             let load =
                 Load { cache, read_share, ..Load::random_reads(Bytes::kib(block), 32, size) };
-            let is_rebuilding = design.array.level().is_redundant();
-            let options = SimulationOptions { is_rebuilding, pages_max: 1 << 15, ..begin(&load) };
+            let options = SimulationOptions { pages_max: 1 << 15, ..begin(&load) };
             let mut simulation = Simulation::new(&design, &options).unwrap();
             let mut requests = Loop::of(&load, 1);
             let found = allocation_counter::measure(|| {

@@ -48,7 +48,7 @@ fn a_refusal_says_file_key_seen_and_wanted() {
             "\"md\"",
             "md.toml: `kind` is `striping`, wanted mechanical, page-mapped, block-mapped or volume",
         ),
-        ("value = 0.6", "value = -0.6", "mine.toml: `live_share` has `-0.6`, wanted 0 or more"),
+        ("value = 0.6", "value = -0.6", "mine.toml: `live_share` has `-0.6`, wanted 0 to 1"),
         (
             ", range = [0.5, 0.7]",
             "",

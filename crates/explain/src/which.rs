@@ -553,7 +553,9 @@ fn sure(views: &[View<'_>], places: &[PlaceFigures], left: &[usize], terms: &Ter
     let named: Vec<Value> = places.iter().map(named).collect();
     let visits = |view: &View<'_>| view.grid_rows().map(|row| row.visits.len()).min().unwrap_or(0);
     let blocks = left.iter().filter_map(|&k| views.get(k)).map(visits).min();
+    let is_simulated = views.iter().any(|view| view.run.header.target.model.is_some());
     Finding::new(Code::WhichSure)
+        .with_some("simulated", is_simulated.then_some(Value::Flag(true)))
         .with("blocks", blocks.unwrap_or(0))
         .with("several", views.len() > 1)
         .with_some("places", (places.len() > 1).then_some(Value::List(named)))

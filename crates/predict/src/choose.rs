@@ -1,8 +1,8 @@
 //! Which of many designs carries a load, and which does so for the least.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use array::{Answer, ArrayDesign, Component, Fill, Load, LoadError, Model, PerSecond};
@@ -46,29 +46,37 @@ impl FromStr for Goal {
 
     fn from_str(text: &str) -> Result<Self, GoalError> {
         let mut goal = Self::default();
+        let mut seen = HashSet::new();
         for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
             let wrong = || GoalError(word.to_owned());
             let (key, value) = word.split_once('=').ok_or_else(wrong)?;
+            let key = key.trim_end_matches(if key.starts_with("response") { '<' } else { '>' });
+            let is_bare = value.ends_with(|end: char| end.is_ascii_digit());
+            if !seen.insert(key) || (is_bare && key != "rate") {
+                return Err(wrong());
+            }
             match key {
-                "rate" | "rate>" => {
-                    let rate: f64 = value.trim_end_matches("/s").parse().map_err(|_| wrong())?;
-                    goal.rate = Some(rate).filter(|rate| rate.is_finite());
-                    goal.rate.ok_or_else(wrong)?;
-                }
-                "bandwidth" | "bandwidth>" => {
-                    goal.bandwidth = Some(value.parse().map_err(|_| wrong())?);
-                }
-                "response" | "response<" => {
-                    goal.response = Some(value.parse().map_err(|_| wrong())?);
-                }
-                "capacity" | "capacity>" => {
-                    goal.capacity = Some(value.parse().map_err(|_| wrong())?);
-                }
+                "rate" => goal.rate = Some(rate(value).ok_or_else(wrong)?),
+                "bandwidth" => goal.bandwidth = Some(value.parse().map_err(|_| wrong())?),
+                "response" => goal.response = Some(value.parse().map_err(|_| wrong())?),
+                "capacity" => goal.capacity = Some(value.parse().map_err(|_| wrong())?),
                 _ => return Err(wrong()),
             }
         }
         Ok(goal)
     }
+}
+
+/// `300000`, `300K/s`: more than none.
+fn rate(text: &str) -> Option<f64> {
+    let text = text.trim_end_matches("/s");
+    let scale = match text.chars().last()? {
+        'k' | 'K' => 1e3,
+        'M' => 1e6,
+        _ => 1.0,
+    };
+    let number: f64 = text.trim_end_matches(['k', 'K', 'M']).parse().ok()?;
+    Some(number * scale).filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
 /// Designs under one load, best first.
@@ -296,9 +304,10 @@ fn findings(
         (true, 0) => Code::ChoiceNone,
         (true, _) => Code::ChoiceCheapest,
     };
+    let drives = numbers::count(best.drives.into(), "drive");
     let cost = match best.price {
-        Some(price) => format!("{} drives for {price:.0}", best.drives),
-        None => format!("{} drives", best.drives),
+        Some(price) => format!("{drives} for {price:.0}"),
+        None => drives,
     };
     let mut found = vec![
         Finding::new(code)

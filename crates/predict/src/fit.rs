@@ -76,6 +76,17 @@ pub fn fit(
             .with("median", Number::share(median_error))
             .with("most", Number::share(p90_error)),
     ];
+    findings.extend((design.drives() > 1).then(|| {
+        Finding::new(Code::PredictFittedOfMany)
+            .with("array", Value::words(name))
+            .with("drives", u64::from(design.drives()))
+    }));
+    let vague = found.values.iter().filter(|value| value.is_vague());
+    let vague: Vec<String> = vague.map(|value| value.name.key.to_owned()).collect();
+    findings.extend((!vague.is_empty()).then(|| {
+        let values = Value::words(finding::numbers::list(&vague));
+        Finding::new(Code::PredictVague).with("values", values)
+    }));
     findings.extend(missed(&cells));
     findings.extend(left_out);
     let text = |value: &FittedValue| found.design.shown(&value.name).unwrap_or_default();

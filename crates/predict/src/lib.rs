@@ -206,7 +206,11 @@ fn binds(answered: &[(&PredictedCell, &Answer)], of: usize) -> Option<Finding> {
                 finding::numbers::ratio(high, None)
             ),
         };
+        // The busiest part of a cell limits it: others wait for nothing at all.
+        let idle = answered.iter().filter(|(_, one)| one.parts.iter().all(|part| part.busy < 0.5));
+        let idle = idle.count();
         Finding::new(Code::PredictBinds)
+            .with_some("idle", (idle > 0).then_some(Value::Count(idle as u64)))
             .with("part", Value::words(part(first)))
             .with("count", count)
             .with("of", of)

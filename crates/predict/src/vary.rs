@@ -39,6 +39,12 @@ pub enum VaryError {
         "`{0}` is no range: wanted two whole numbers at most 256 apart, or two sizes, the lower first"
     )]
     Range(String),
+    /// One key, two lists.
+    #[error("`{0}` varies twice")]
+    Twice(String),
+    /// What is before the dot is no table.
+    #[error("`{0}` is no key of the array: what a part says is in the part's own file")]
+    NoTable(String),
     /// Too much.
     #[error("{0} arrays, wanted at most 100000")]
     TooMany(usize),
@@ -119,6 +125,15 @@ pub fn vary<'a>(
 ) -> Result<Vec<Varied>, VaryError> {
     ArrayDesign::parse(file, text, &part)?;
     let table: toml::Table = text.parse().unwrap_or_default();
+    for (at, one) in variations.iter().enumerate() {
+        if variations[..at].iter().any(|before| before.key == one.key) {
+            return Err(VaryError::Twice(one.key.clone()));
+        }
+        let outer = one.key.split_once('.').and_then(|(outer, _)| table.get(outer));
+        if outer.is_some_and(|outer| !outer.is_table()) {
+            return Err(VaryError::NoTable(one.key.clone()));
+        }
+    }
     let count = variations.iter().map(|one| one.values.len());
     let count = count.fold(1usize, usize::saturating_mul);
     if count > DESIGNS_MAX {
@@ -135,7 +150,9 @@ pub fn vary<'a>(
         for (one, value) in variations.iter().zip(&values) {
             put(&mut table, &one.key, value);
         }
-        let design = ArrayDesign::parse(file, &table.to_string(), &part);
+        // Its lines are not those of the file.
+        let design = ArrayDesign::parse(file, &table.to_string(), &part)
+            .map_err(|error| TextError { line: None, ..error });
         Varied { values, design }
     };
     Ok((0..count).map(of).collect())

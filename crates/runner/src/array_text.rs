@@ -1,10 +1,13 @@
 //! The text of an array, from a file or from the program, with those of parts beside it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use array::{ArrayDesign, TextError, builtin};
+
+/// They are pages of text: what goes on for longer is a device or something else by mistake.
+const TEXT_MAX: u64 = 4 << 20;
 
 /// An array as `plimsoll predict` and targets `array:` name it.
 #[derive(Clone, Debug)]
@@ -31,7 +34,7 @@ impl ArrayText {
             let file = format!("arrays/{name}.toml");
             return Ok(Self { file, name, text, parts: BTreeMap::new() });
         }
-        let text = std::fs::read_to_string(named)?;
+        let text = text_file(named)?;
         let name = named.file_stem().unwrap_or(named.as_os_str()).to_string_lossy().into_owned();
         Ok(Self { name, file, text, parts: parts_beside(named) })
     }
@@ -51,6 +54,16 @@ impl ArrayText {
     }
 }
 
+/// The text of a model, an array or a part.
+pub(crate) fn text_file(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    stack::open_regular(path)?.take(TEXT_MAX + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > TEXT_MAX {
+        true => Err(io::Error::other(format!("it is longer than {TEXT_MAX} bytes"))),
+        false => Ok(text),
+    }
+}
+
 /// Texts in the folder of an array's file and in `parts` beside that folder, the nearer first.
 fn parts_beside(path: &Path) -> BTreeMap<String, String> {
     let folder = path.parent().unwrap_or(Path::new("")).join(".");
@@ -59,7 +72,7 @@ fn parts_beside(path: &Path) -> BTreeMap<String, String> {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|end| end == "toml")
-                && let (Some(name), Ok(text)) = (path.file_stem(), std::fs::read_to_string(&path))
+                && let (Some(name), Ok(text)) = (path.file_stem(), text_file(&path))
             {
                 all.insert(name.to_string_lossy().into_owned(), text);
             }

@@ -515,8 +515,8 @@ impl RunError {
     fn plain_hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::TargetName { .. } => {
-                "a path, `null:`, `memory:SIZE` or `model:FILE.toml`; a file named like that is \
-                 `./null:`"
+                "a path, `null:`, `memory:SIZE`, `model:FILE.toml` or `array:ARRAY`; a file named \
+                 like that is `./null:`"
             }
             Self::TooShort { .. } => "name a file with data in it",
             Self::NoRoom { .. } => "name another place, or less with `--size`",

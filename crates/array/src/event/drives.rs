@@ -8,7 +8,7 @@ use super::station::{Station, byte_time, span};
 use super::volume::Volumes;
 use crate::cleaning::write_amplification;
 use crate::design::ArrayDesign;
-use crate::drive::{Op, rates};
+use crate::drive::{Op, SETTLE, rates};
 use crate::part::{Drive, Mechanical};
 
 /// Sequences of one kind that a drive tells apart.
@@ -17,24 +17,21 @@ const STREAMS: usize = 4;
 /// Requests that a quota lets pass at once: it delays nobody who stays below it.
 const TOKENS: u64 = 32;
 
-/// Of the mean seek, what even the shortest takes: heads settle.
-const SETTLE: f64 = 0.1;
-
 /// One over the mean root of the distance of two uniform places, as a share of all.
 const SCALE: f64 = 15.0 / 8.0;
 
-/// Where the latest sequences of a drive ended.
+/// Where the latest sequences of a drive or a leg ended.
 #[derive(Clone, Copy, Debug)]
-struct Streams {
+pub(super) struct Streams {
     ends: [u64; STREAMS],
     oldest: usize,
 }
 
 impl Streams {
-    const NONE: Self = Self { ends: [u64::MAX; STREAMS], oldest: 0 };
+    pub(super) const NONE: Self = Self { ends: [u64::MAX; STREAMS], oldest: 0 };
 
     /// Whether it goes on where one ended.
-    fn follow(&mut self, work: MemberWork) -> bool {
+    pub(super) fn follow(&mut self, work: MemberWork) -> bool {
         let found = self.ends.iter().position(|end| *end == work.start);
         let at = found.unwrap_or(self.oldest);
         self.ends[at] = work.start + work.bytes;
@@ -93,7 +90,7 @@ impl Drives {
         let (read, write) = rates(part);
         let byte_times = [read, write].map(byte_time);
         let layered = design.layer.as_ref().map(|layer| {
-            let written = write_amplification(layer.part.live_share.value);
+            let written = write_amplification(layer.part.live_share.value.0);
             written * byte_times[1] + (written - 1.0) * byte_times[0]
         });
         let (request, medium) = match part {
@@ -141,7 +138,12 @@ impl Drives {
         match &mut self.medium {
             Medium::Mechanical(arms) => {
                 let others = self.station.waiting(drive, arrival);
-                let time = transfer + arms.position(drive, kind, work, others, random);
+                let mut time = transfer + arms.position(drive, kind, work, others, random);
+                let idle = arrival.saturating_sub(self.station.free_at(drive));
+                if op == Op::Write && time == transfer && idle > 0 {
+                    // The place has gone by meanwhile.
+                    time += arms.turn - idle % arms.turn;
+                }
                 self.station.serve(drive, arrival, time)
             }
             Medium::PageMapped(flash) if op == Op::Read => {

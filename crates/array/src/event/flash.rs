@@ -13,10 +13,6 @@ const PAGE: u64 = 4096;
 /// time at which writes begin to wait.
 const BUFFER: f64 = 4.0 * 1024.0 * 1024.0;
 
-/// Drives begin so many pages apart in the map they share: what two of them write at the same place, as
-/// copies, is different pages.
-const APART: u64 = 0x9e37_79b9;
-
 /// The flash of all drives.
 ///
 /// Programming is suspended for reads, and goes to any channel that is free: so reads wait for reads
@@ -29,6 +25,8 @@ pub(super) struct Flash {
     work: Station,
     count: f64,
     map: PageMap,
+    /// Pages of the map that are a drive's own.
+    each: u64,
     /// Reading a page in a channel, programming one in all, the answer to a write, what the buffer
     /// holds: in ns.
     read: u64,
@@ -41,11 +39,13 @@ impl Flash {
     pub(super) fn new(part: &PageMapped, drives: usize, pages: u32, seed: u64) -> Self {
         let count = part.channels.value.max(1.0);
         let byte = 1e9 / part.write_rate.value.0.get() as f64;
+        let map = PageMap::new(part.live_share.value.0, pages, seed);
         Self {
             channels: Station::new(drives * count.ceil() as usize),
             work: Station::new(drives),
             count,
-            map: PageMap::new(part.live_share.value, pages, seed),
+            each: (map.pages() / drives as u64).max(1),
+            map,
             read: part.channel_time.value.get(),
             program: PAGE as f64 * byte,
             answer: part.write_time.value.get(),
@@ -75,10 +75,11 @@ impl Flash {
     /// When the drive answers a write: there is room in its buffer by then. Programming, and cleaning
     /// for it, follow.
     pub(super) fn write(&mut self, drive: usize, (start, bytes): (u64, u64), now: u64) -> u64 {
-        let first = start / PAGE + drive as u64 * APART;
+        let first = start / PAGE;
         let pages = first..first + bytes.div_ceil(PAGE);
-        let programmed: u64 = pages.map(|page| self.map.write(page)).sum();
-        let work = (programmed as f64 * self.program).round() as u64;
+        let place = |page: u64| drive as u64 * self.each + page % self.each;
+        let programmed: f64 = pages.map(|page| self.map.write(place(page))).sum();
+        let work = (programmed * self.program).round() as u64;
         let done = self.work.serve(drive, now, work);
         done.saturating_sub(self.buffer).max(now + self.answer)
     }

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use stats::Random;
 
 use super::agenda::{Agenda, Due};
-use super::drives::Drives;
-use super::placement::Placement;
+use super::drives::{Drives, Streams};
+use super::placement::{MemberWork, Placement};
 use super::read_cache::ReadCache;
 use super::rebuild::Rebuild;
 use super::station::{Station, byte_time, span};
-use super::write_cache::{DirtyCache, DirtyRun};
+use super::write_cache::{DirtyCache, DirtySpace};
 use super::{ArrayOp, SimulationOptions};
-use crate::design::{ArrayDesign, LinkPer};
+use crate::design::{ArrayDesign, ArrayState, LinkPer};
 use crate::drive::Op;
 use crate::load::Fill;
 use crate::path::link_rate;
@@ -25,8 +25,8 @@ const DESTAGED_FULL: usize = 16;
 /// Nobody waits for what is destaged.
 const NOBODY: u32 = u32::MAX;
 
-/// What lies one after the other is destaged together up to about so many bytes.
-const DESTAGE_MOST: u64 = 8 << 20;
+/// What lies near together is destaged together: stripes, up to about so many bytes of each member.
+const DESTAGE_MOST: u64 = 1 << 20;
 
 /// Bytes of what counts as a stripe where there are none.
 const STRIPE: u64 = 1 << 20;
@@ -46,6 +46,8 @@ struct Portion {
     ready: u64,
     /// Of a write: see [`DirtyCache`]. Of what is destaged: the room that it gives back.
     ticket: u64,
+    /// Of a write: whether it comes with the rest of full stripes.
+    is_share: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +76,8 @@ pub(super) struct PortionEnd {
 struct Leg {
     blocks: ReadCache,
     dirty: DirtyCache,
+    /// Of writes.
+    streams: Streams,
     /// Writes that wait for room.
     waiting: VecDeque<u32>,
     destaged: usize,
@@ -84,8 +88,9 @@ struct Leg {
 pub(super) struct Legs {
     legs: Vec<Leg>,
     portions: Vec<Portion>,
-    /// Portions of nobody's that are free.
+    /// Portions of nobody's that are free, and what all of them ask of each member: reads and writes.
     spare: Vec<u32>,
+    destages: Vec<[MemberWork; 2]>,
     /// What is done, and was not yet told.
     pub(super) ended: Vec<PortionEnd>,
     placement: Placement,
@@ -102,9 +107,9 @@ pub(super) struct Legs {
     times: LegTimes,
     is_write_back: bool,
     members: usize,
-    /// Bytes of data: of a full stripe, of what is destaged together.
-    width: u64,
-    destage: u64,
+    /// Bytes of writes in flight, and how many of them make full stripes of those in sequence.
+    pub(super) writing: u64,
+    gathered: u64,
 }
 
 /// Of one controller and link: ns, and ns of a byte.
@@ -127,26 +132,34 @@ impl Legs {
         let size = part.cache.value.get();
         let slots = options.slots;
         let (is_write_back, is_full) = (part.write_back.value, options.cache == Fill::Full);
+        let member = design.drive.part.size().value;
+        let stripe = design.array.data_width().map_or(STRIPE, |width| width.get());
+        let chunk = design.array.chunk().map_or(stripe, |chunk| chunk.get());
+        let space = DirtySpace {
+            bytes: design.start.get() + design.array.capacity(member).get(),
+            stripe,
+            together: (DESTAGE_MOST / chunk).max(1) * stripe,
+        };
         let leg = || Leg {
             blocks: ReadCache::new(size),
-            dirty: DirtyCache::new(size * u64::from(is_write_back), is_full, slots),
+            dirty: DirtyCache::new(size * u64::from(is_write_back), is_full, space),
+            streams: Streams::NONE,
             waiting: VecDeque::with_capacity(slots as usize),
             destaged: 0,
         };
         let own = slots as usize * legs;
         let background = if is_write_back { legs * members * DESTAGED_FULL } else { 0 };
-        let member = design.drive.part.size().value;
-        let width = design.array.data_width().map_or(STRIPE, |width| width.get());
         let links = if design.link_per == LinkPer::Leg { legs } else { legs * members };
         Self {
             legs: (0..legs).map(|_| leg()).collect(),
             portions: vec![Portion::default(); own + background],
             spare: (own as u32..(own + background) as u32).rev().collect(),
+            destages: vec![[MemberWork::default(); 2]; background * members],
             ended: Vec::with_capacity(own),
             placement: Placement::new(&design.array, design.array.used(member).get()),
             drives: Drives::new(design, options.pages_max, options.seed),
-            rebuild: options.is_rebuilding.then(|| Rebuild::new(design)),
-            lost: (options.is_degraded || options.is_rebuilding).then_some(0),
+            rebuild: (design.state == ArrayState::Rebuilding).then(|| Rebuild::new(design)),
+            lost: (!design.state.is_whole()).then_some(0),
             random: Random::new(options.seed),
             links: [Station::new(links), Station::new(links)],
             link_per: design.link_per,
@@ -155,8 +168,12 @@ impl Legs {
             times: LegTimes::of(design),
             is_write_back,
             members,
-            width,
-            destage: (DESTAGE_MOST / width).max(1) * width,
+            writing: 0,
+            gathered: if design.array.level().parity() > 0 {
+                stripe * legs as u64
+            } else {
+                u64::MAX
+            },
         }
     }
 
@@ -199,10 +216,13 @@ impl Legs {
         let is_behind = is_write && self.is_write_back;
         let ticket = if is_behind { state.dirty.push(start, length) } else { 0 };
         let is_late = is_behind && !(state.waiting.is_empty() && state.dirty.has_room(ticket));
+        let is_share = is_write
+            && state.streams.follow(MemberWork { start, bytes: length })
+            && self.writing >= self.gathered;
         let number = request * self.legs.len() as u32 + leg;
         let step = PortionStep::Issue;
         self.portions[number as usize] =
-            Portion { request, leg, is_read, step, start, length, link, ready, ticket };
+            Portion { request, leg, is_read, step, start, length, link, ready, ticket, is_share };
         if is_late {
             self.legs[at_leg].waiting.push_back(number);
         } else if is_behind || is_cached {
@@ -217,7 +237,7 @@ impl Legs {
 
     /// The next step of a portion.
     pub(super) fn step(&mut self, agenda: &mut Agenda, number: u32, now: u64) {
-        let Portion { request, leg, is_read, step, start, length, link, ticket, ready } =
+        let Portion { request, leg, is_read, step, start, length, link, ticket, ready, is_share } =
             self.portions[number as usize];
         let at_leg = leg as usize;
         if matches!(step, PortionStep::Free) {
@@ -228,7 +248,12 @@ impl Legs {
             self.admit(at_leg, now);
             return self.destage(agenda, at_leg, now);
         }
-        self.place(at_leg, is_read, start, start + length);
+        if request == NOBODY {
+            let kept = self.destages_of(number);
+            self.placement.recall(&self.destages[kept]);
+        } else {
+            self.place(at_leg, (is_read, is_share), start, start + length);
+        }
         if matches!(step, PortionStep::Issue) {
             let (at, linked, drives) = self.issue(at_leg, Op::Read, now);
             if is_read {
@@ -271,16 +296,26 @@ impl Legs {
                 return;
             }
             let is_idle = state.destaged == 0;
-            let run = state.dirty.take(self.width, self.destage, is_idle);
-            let Some(DirtyRun { start, length, room, .. }) = run else { return };
-            let Some(number) = self.spare.pop() else { return };
+            let Some(&number) = self.spare.last() else { return };
+            self.placement.clear();
+            let placement = &mut self.placement;
+            let room = state.dirty.take(is_idle, |from, to| placement.write(from, to));
+            let Some(ticket) = room else { return };
             state.destaged += 1;
+            self.spare.pop();
+            self.take_over(leg);
+            let kept = self.destages_of(number);
+            self.placement.keep(&mut self.destages[kept]);
             let (request, leg) = (NOBODY, leg as u32);
-            let portion =
-                Portion { request, leg, start, length, ticket: room, ..Portion::default() };
-            self.portions[number as usize] = portion;
+            self.portions[number as usize] = Portion { request, leg, ticket, ..Portion::default() };
             self.step(agenda, number, now);
         }
+    }
+
+    /// Where it is kept what a portion of nobody's asks of the members.
+    fn destages_of(&self, number: u32) -> std::ops::Range<usize> {
+        let first = number as usize + self.destages.len() / self.members - self.portions.len();
+        first * self.members..(first + 1) * self.members
     }
 
     /// The next step of filling the spare.
@@ -299,15 +334,24 @@ impl Legs {
     }
 
     /// Which members do what.
-    fn place(&mut self, leg: usize, is_read: bool, start: u64, end: u64) {
+    fn place(&mut self, leg: usize, (is_read, is_share): (bool, bool), start: u64, end: u64) {
         let base = leg * self.members;
         let Self { placement, drives, random, lost, .. } = self;
         if is_read {
             let choose = |members: &[usize], at| drives.choose(base, members, at, *lost, random);
             placement.read(start, end, choose);
         } else {
-            placement.write(start, end);
+            placement.clear();
+            match is_share {
+                true => placement.write_share(start, end),
+                false => placement.write(start, end),
+            }
         }
+        self.take_over(leg);
+    }
+
+    /// Without the drive that is lost.
+    fn take_over(&mut self, leg: usize) {
         if let Some(lost) = self.lost.filter(|_| leg == 0) {
             let rebuilt = self.rebuild.map_or(0, |rebuild| rebuild.filled);
             self.placement.without(lost, self.rebuild.is_some(), rebuilt);

@@ -10,8 +10,9 @@
 //!
 //! What is not as in [`Model`](crate::Model):
 //!
-//! * A full cache has a share of 1/256 free at the beginning, so the first writes find room.
-//! * Seeks are as long as the distance says; in a part of a disk they are shorter.
+//! * A full cache has a share of 1/1024 free at the beginning, so the first writes find room.
+//! * A write-back cache joins what is written again before it was destaged, and what lies near
+//!   together: of each member that is one request, of all these bytes.
 //! * Sequences are seen by the drives alone: nothing is read ahead.
 //! * What a write-back cache destages takes the processor's time, too.
 //! * Reads of mirrors go where a sequence goes on, or to the disk that is free first.
@@ -23,6 +24,7 @@ mod flash;
 mod legs;
 mod lock;
 mod page_map;
+mod page_set;
 mod placement;
 mod read_cache;
 mod rebuild;
@@ -30,10 +32,9 @@ mod station;
 mod volume;
 mod write_cache;
 
-use layout::Level;
 use units::{Bytes, Nanos};
 
-use crate::design::ArrayDesign;
+use crate::design::{ArrayDesign, ArrayState};
 use crate::load::Fill;
 use crate::path::Component;
 use agenda::{Agenda, Due};
@@ -81,10 +82,6 @@ pub struct SimulationOptions {
     pub slots: u32,
     /// How many files have locks.
     pub files: u32,
-    /// Whether the first member of the first leg is lost.
-    pub is_degraded: bool,
-    /// Whether that is so, and a spare is being filled, at the controller's `rebuild_share`.
-    pub is_rebuilding: bool,
     /// Of the controllers' write-back caches.
     pub cache: Fill,
     /// Pages of flash that are kept track of, of all drives together, 32768 or more: 8 bytes each.
@@ -93,15 +90,7 @@ pub struct SimulationOptions {
 
 impl Default for SimulationOptions {
     fn default() -> Self {
-        Self {
-            seed: 1,
-            slots: 256,
-            files: 1,
-            is_degraded: false,
-            is_rebuilding: false,
-            cache: Fill::Room,
-            pages_max: 1 << 17,
-        }
+        Self { seed: 1, slots: 256, files: 1, cache: Fill::Room, pages_max: 1 << 17 }
     }
 }
 
@@ -119,9 +108,6 @@ pub enum SimulationError {
         /// What it may be.
         wanted: &'static str,
     },
-    /// Data is lost with the member.
-    #[error("simulation: a member of {0} is lost, wanted a level that bears it")]
-    NotRedundant(Level),
 }
 
 /// As many requests are in flight as there are slots for.
@@ -193,7 +179,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// Options that are not reckoned with; a member lost that the level cannot do without.
+    /// Options that are not reckoned with.
     pub fn new(design: &ArrayDesign, options: &SimulationOptions) -> Result<Self, SimulationError> {
         options.check(design)?;
         let host = &design.host.part;
@@ -203,7 +189,7 @@ impl Simulation {
         let slots = options.slots;
         let legs = Legs::new(design, options);
         let mut agenda = Agenda::new(slots as usize + legs.portions() + 1);
-        if options.is_rebuilding {
+        if design.state == ArrayState::Rebuilding {
             agenda.push(0, Due::Rebuild);
         }
         Ok(Self {
@@ -321,6 +307,9 @@ impl Simulation {
         if op == ArrayOp::Read && self.locked[op as usize] {
             self.release(file);
         }
+        if op == ArrayOp::Write {
+            self.legs.writing += u64::from(length);
+        }
         let start = offset % self.capacity;
         let end = start + u64::from(length);
         let (chunk, legs) = (self.chunk, u64::from(self.leg_count));
@@ -374,8 +363,11 @@ impl Simulation {
         }
         self.moved[usize::from(request.op == ArrayOp::Write)] += u64::from(request.length);
         self.free.push(slot);
-        if request.op == ArrayOp::Write && self.locked[request.op as usize] {
-            self.release(request.file);
+        if request.op == ArrayOp::Write {
+            self.legs.writing -= u64::from(request.length);
+            if self.locked[request.op as usize] {
+                self.release(request.file);
+            }
         }
         token
     }
@@ -395,10 +387,6 @@ impl SimulationOptions {
         }
         if u64::from(self.slots) * u64::from(design.drives()) > PORTIONS_MAX {
             return outside("slots", self.slots, "times the drives 2^24 at most");
-        }
-        let level = design.array.level();
-        if (self.is_degraded || self.is_rebuilding) && !level.is_redundant() {
-            return Err(SimulationError::NotRedundant(level));
         }
         Ok(())
     }

@@ -13,6 +13,9 @@ const NOWHERE: u32 = u32::MAX;
 
 /// A small drive: 8 bytes for each page of its flash, and 2 for each unit.
 ///
+/// What is moved goes to other units than what is written: else sequences of several drives, all as
+/// long, would be moved once each for ever, since no unit is dead before the next is needed.
+///
 /// Drives of a simulation share one. How often pages move depends on how full the flash is, and on how unequal pages are
 /// used, not on how many there are.
 #[derive(Debug)]
@@ -23,10 +26,12 @@ pub(super) struct PageMap {
     pages: Vec<u32>,
     /// Live pages of each unit.
     live: Vec<u16>,
-    /// Where the next page goes.
-    next: usize,
-    /// Erased units; the open one is none of them.
+    /// Where the next page goes: one that is written, and one that is moved.
+    next: [usize; 2],
+    /// Erased units; those that pages go to are none of them.
     erased: Vec<u32>,
+    /// Pages that are moved for each that is written.
+    moved: f64,
 }
 
 impl PageMap {
@@ -36,15 +41,16 @@ impl PageMap {
     /// * `pages`: of the flash, at least [`PAGES_MIN`].
     pub(super) fn new(live_share: f64, pages: u32, seed: u64) -> Self {
         let units = pages as usize / UNIT;
-        // The open unit and the erased one are, together, half empty on average.
-        let count = ((units - 1) * UNIT) as f64 * live_share.min(0.99);
+        // One is erased, and of the two that pages go to half is empty on average.
+        let count = ((units - 2) * UNIT) as f64 * live_share.min(0.98);
         let count = (count as usize).max(1);
         let mut map = Self {
             places: vec![NOWHERE; count],
             pages: vec![NOWHERE; units * UNIT],
             live: vec![0; units],
-            next: 0,
-            erased: (1..units as u32).rev().collect(),
+            next: [0, UNIT],
+            erased: (2..units as u32).rev().collect(),
+            moved: 0.0,
         };
         (0..count as u64).for_each(|page| _ = map.write(page));
         let mut random = Random::new(seed);
@@ -53,47 +59,63 @@ impl PageMap {
         map
     }
 
-    /// Writes a page, which may be any number; returns how many pages are programmed for it.
-    pub(super) fn write(&mut self, page: u64) -> u64 {
-        self.put((page % self.places.len() as u64) as u32);
-        // The open unit is a new one then, with room for all that is live in another.
-        if self.erased.is_empty() { 1 + self.clean() } else { 1 }
+    /// How many pages of data there are.
+    pub(super) fn pages(&self) -> u64 {
+        self.places.len() as u64
     }
 
-    /// The page goes to the open unit; where it was is dead.
-    fn put(&mut self, page: u32) {
-        let old = std::mem::replace(&mut self.places[page as usize], self.next as u32);
+    /// Writes a page, which may be any number; returns how many pages are programmed for it: what
+    /// cleaning moves is spread over the writes that it makes room for.
+    pub(super) fn write(&mut self, page: u64) -> f64 {
+        self.put((page % self.places.len() as u64) as u32, 0);
+        let (mut moved, mut cleaned) = (0, 0);
+        // One is for what the next cleaning moves.
+        while self.erased.len() < 2 {
+            moved += self.clean();
+            cleaned += UNIT;
+        }
+        if cleaned > 0 {
+            self.moved = moved as f64 / (cleaned - moved).max(1) as f64;
+        }
+        1.0 + self.moved
+    }
+
+    /// The page goes to the open unit of its kind, see `next`; where it was is dead.
+    fn put(&mut self, page: u32, kind: usize) {
+        let next = self.next[kind];
+        let old = std::mem::replace(&mut self.places[page as usize], next as u32);
         if old != NOWHERE {
             self.pages[old as usize] = NOWHERE;
             self.live[old as usize / UNIT] -= 1;
         }
-        self.pages[self.next] = page;
-        self.live[self.next / UNIT] += 1;
-        self.next += 1;
-        if self.next.is_multiple_of(UNIT) {
-            // After each write there is at least one.
+        self.pages[next] = page;
+        self.live[next / UNIT] += 1;
+        self.next[kind] += 1;
+        if self.next[kind].is_multiple_of(UNIT) {
+            // After each write there are at least two.
             let unit = self.erased.pop().unwrap_or(0);
-            self.next = unit as usize * UNIT;
+            self.next[kind] = unit as usize * UNIT;
         }
     }
 
     /// Empties the unit with the fewest live pages; returns how many these were.
-    fn clean(&mut self) -> u64 {
-        let open = self.next / UNIT;
-        let (mut victim, mut least) = (open, u16::MAX);
+    fn clean(&mut self) -> usize {
+        let open = self.next.map(|next| next / UNIT);
+        let (mut victim, mut least) = (open[0], u16::MAX);
+        // What is erased has no live page, and is not to be erased.
         for (unit, &live) in self.live.iter().enumerate() {
-            if live < least && unit != open {
+            if live < least && !open.contains(&unit) && !self.erased.contains(&(unit as u32)) {
                 (victim, least) = (unit, live);
             }
         }
         for place in victim * UNIT..(victim + 1) * UNIT {
             let page = self.pages[place];
             if page != NOWHERE {
-                self.put(page);
+                self.put(page, 1);
             }
         }
         self.erased.push(victim as u32);
-        u64::from(least)
+        usize::from(least)
     }
 }
 
@@ -106,8 +128,8 @@ mod tests {
         let mut map = PageMap::new(live_share, 1 << 17, 1);
         let mut random = Random::new(2);
         let count = 400_000;
-        let programmed: u64 = (0..count).map(|_| map.write(random.bits() >> 8)).sum();
-        programmed as f64 / f64::from(count)
+        let programmed: f64 = (0..count).map(|_| map.write(random.bits() >> 8)).sum();
+        programmed / f64::from(count)
     }
 
     #[test]
@@ -134,10 +156,20 @@ mod tests {
 
     #[test]
     fn writes_in_sequence_move_nothing_once_all_was_written() {
-        let mut map = PageMap::new(0.8, PAGES_MIN, 1);
-        let count = map.places.len() as u64;
-        let pass = |map: &mut PageMap| (0..count).map(|page| map.write(page)).sum::<u64>();
-        (0..3).for_each(|_| _ = pass(&mut map));
-        assert_eq!(pass(&mut map), count);
+        // Of one drive, and of four side by side.
+        for (drives, together) in [(1, 1), (4, 16), (4, 64), (4, 128)] {
+            let mut map = PageMap::new(0.878, 1 << 17, 1);
+            let each = map.pages() / drives;
+            let mut pass = || {
+                let parts = (0..each).step_by(together).flat_map(|first| {
+                    let pages = first..each.min(first + together as u64);
+                    (0..drives)
+                        .flat_map(move |drive| pages.clone().map(move |at| drive * each + at))
+                });
+                parts.map(|page| map.write(page)).sum::<f64>()
+            };
+            (0..4).for_each(|_| _ = pass());
+            assert_eq!(pass(), (drives * each) as f64, "{drives} drives, {together} pages");
+        }
     }
 }

@@ -100,7 +100,7 @@ impl Placement {
     }
 
     /// Clears the answer.
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.reads.fill(MemberWork::default());
         self.writes.fill(MemberWork::default());
     }
@@ -128,9 +128,8 @@ impl Placement {
         }
     }
 
-    /// Reads and writes for a write of the same.
+    /// Adds the reads and writes for a write of the same.
     pub(super) fn write(&mut self, start: u64, end: u64) {
-        self.clear();
         if self.parity > 0 {
             let width = self.chunk * self.data;
             for row in start / width..end.div_ceil(width) {
@@ -143,6 +142,21 @@ impl Placement {
             for copy in 0..self.holders.len() {
                 let (member, base) = self.locate(chunk, copy as u64);
                 self.writes[member as usize].add(base + from, to - from);
+            }
+        }
+    }
+
+    /// Adds the share that a write in sequence has of full stripes: nothing is read for their parity.
+    pub(super) fn write_share(&mut self, start: u64, end: u64) {
+        for (chunk, from, to) in self.pieces(start, end) {
+            let (member, base) = self.locate(chunk, 0);
+            self.writes[member as usize].add(base + from, to - from);
+            let (row, column) = (chunk / self.data, chunk % self.data);
+            let share = |at: u64| (column * self.chunk + at) / self.data;
+            for number in 0..self.parity {
+                let member = ((self.parity_of(row) + number) % self.members) as usize;
+                let bytes = share(to) - share(from);
+                self.writes[member].add(row * self.chunk + share(from), bytes);
             }
         }
     }
@@ -205,6 +219,21 @@ impl Placement {
                 self.reads[member].add(base, bytes);
             }
             self.writes[member].add(base, bytes);
+        }
+    }
+
+    /// Copies the answer.
+    pub(super) fn keep(&self, kept: &mut [[MemberWork; 2]]) {
+        for (kept, works) in kept.iter_mut().zip(self.reads.iter().zip(&self.writes)) {
+            *kept = [*works.0, *works.1];
+        }
+    }
+
+    /// The answer is what was kept.
+    pub(super) fn recall(&mut self, kept: &[[MemberWork; 2]]) {
+        for (member, [read, write]) in kept.iter().enumerate() {
+            self.reads[member] = *read;
+            self.writes[member] = *write;
         }
     }
 
@@ -279,6 +308,7 @@ mod tests {
             let (start, length) = (offset * 512, sectors * 512);
             let (offset, size) = (ByteOffset::new(start), Bytes::new(length));
             let mut placement = Placement::new(&array, SIZE);
+            placement.clear();
             placement.write(start, start + length);
             let wanted = array.write_cost(offset, size);
             let ((reads, read), (writes, written)) = (sums(&placement.reads), sums(&placement.writes));

@@ -24,7 +24,7 @@ pub(super) struct Rebuild {
 impl Rebuild {
     pub(super) fn new(design: &ArrayDesign) -> Self {
         let (read, write) = rates(&design.drive.part);
-        let share = design.controller.part.rebuild_share.value.clamp(1e-3, 1.0);
+        let share = design.controller.part.rebuild_share.value.0.clamp(1e-3, 1.0);
         let speed = read.min(write).0.get() as f64 * share;
         Self {
             size: design.array.used(design.drive.part.size().value).get(),

@@ -111,7 +111,7 @@ impl Figure {
             ("GB/s", None) => own.bandwidth.0.get() as f64 / 1e9,
             ("ms", None) => own.response.as_secs_f64() * 1e3,
             ("pages per page", None) => {
-                write_amplification(model.design().layer.as_ref().unwrap().part.live_share.value)
+                write_amplification(model.design().layer.as_ref().unwrap().part.live_share.value.0)
             }
             ("transactions/min", Some(one)) => {
                 let seconds = |share| 1.0 / answer(share).rate;

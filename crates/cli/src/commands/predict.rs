@@ -25,12 +25,16 @@ use crate::order;
 use crate::output::{Output, json};
 use crate::result_file;
 
+/// A name as like one that is known as this was meant for it.
+const LIKE: f64 = 0.85;
+
 /// Arrays of a choice that are printed.
 const LISTED: usize = 20;
 
 const EXAMPLES: &str = "\
 Examples:
   plimsoll predict --list                       # the arrays and parts that come with the program
+  plimsoll predict --list pm9a3                 # the text of one of them, to begin a file of one's own with
   plimsoll predict areca-raid5x4                # bm-flash on it: the rate, and the part that limits it
   plimsoll predict my-array.toml --suite random-read --json
   plimsoll predict nvme-raid10x4 --suite random-read --set queue_depth=64 --vary members=4..16,level=raid0,raid10
@@ -80,8 +84,8 @@ pub struct PredictArgs {
     /// Replace a file that is there
     #[arg(long, requires = "out")]
     force: bool,
-    /// List the arrays and parts that come with the program
-    #[arg(long, conflicts_with_all = ["array", "json"])]
+    /// List the arrays and parts that come with the program; with a name, print the text of that one
+    #[arg(long, conflicts_with = "json")]
     list: bool,
     /// Print a JSON document
     #[arg(long)]
@@ -104,7 +108,10 @@ impl CacheState {
 }
 
 pub fn predict(args: &PredictArgs, common: &Common, output: &Output) -> Result<(), Failure> {
-    let Some(named) = args.array.as_ref().filter(|_| !args.list) else { return list(output) };
+    let Some(named) = &args.array else { return list(output) };
+    if args.list {
+        return print_builtin(named, output);
+    }
     let array = array_text(named)?;
     if !args.fit.is_empty() || !args.against.is_empty() {
         return measured(args, &array, common, output);
@@ -292,6 +299,41 @@ fn list(output: &Output) -> Result<(), Failure> {
     output.print(&format!("Arrays\n\n{}\nParts\n\n{}", columns.print(), parts.print()))
 }
 
+/// The text of an array or a part that comes with the program.
+fn print_builtin(named: &OsString, output: &Output) -> Result<(), Failure> {
+    let name = named.to_string_lossy();
+    match texts().find(|(own, _)| *own == name) {
+        Some((_, text)) => output.print(text),
+        None => {
+            let message = format!("no array or part `{name}` comes with the program");
+            Err(Failure::new(ExitCode::Usage, message).hint(meant(&name)))
+        }
+    }
+}
+
+/// Of arrays, then of parts.
+fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    builtin::arrays().iter().chain(builtin::parts()).copied()
+}
+
+/// What to do about a name that nothing has.
+fn meant(name: &str) -> String {
+    if let Some(array) = name.strip_prefix("array:") {
+        return format!("only targets have `array:` before the name: `plimsoll predict {array}`");
+    }
+    if builtin::part(name).is_some() {
+        return format!(
+            "`{name}` is a part: name it in the file of an array, such as that of `plimsoll predict --list nvme-alone`"
+        );
+    }
+    let like = |own: &str| strsim::jaro_winkler(name, own);
+    let near = texts().map(|(own, _)| own).max_by(|a, b| like(a).total_cmp(&like(b)));
+    match near.filter(|own| like(own) >= LIKE) {
+        Some(near) => format!("did you mean `{near}`? `plimsoll predict --list` has them all"),
+        None => "`plimsoll predict --list` has the arrays that come with the program".to_owned(),
+    }
+}
+
 fn unread(error: TextError) -> Failure {
     let hint = error.hint();
     let failure = Failure::new(ExitCode::Usage, error);
@@ -304,7 +346,7 @@ fn unread(error: TextError) -> Failure {
 fn array_text(named: &OsString) -> Result<ArrayText, Failure> {
     let path = Path::new(named);
     ArrayText::of(path).map_err(|error| {
-        let hint = "`plimsoll predict --list` has the arrays that come with the program";
+        let hint = meant(&named.to_string_lossy());
         let message = format!("no array `{}`", path.display());
         Failure::caused(ExitCode::Usage, message, error).hint(hint)
     })

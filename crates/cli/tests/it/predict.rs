@@ -191,9 +191,9 @@ fn arrays_are_compared_and_the_cheapest_is_found() {
     assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
     assert_eq!(arrays[0]["drives"], 6);
     // The fewest drives that reach it, though more make more.
-    let goal = ["--goal", "rate=300000 response=5ms capacity=10TB"];
+    let goal = ["--goal", "rate=300K response<=5ms capacity>=10TB"];
     let told = world.ok(&[&words[..], &goal].concat()).out;
-    assert!(told.contains("reach the goal, for the least members=4, level=raid5"), "{told}");
+    assert!(told.contains("for the least by members=4, level=raid5"), "{told}");
     assert!(told.contains("short of the goal"), "{told}");
     let never = world.ok(&[&words[..], &["--goal", "rate=90000000"]].concat()).out;
     assert!(
@@ -254,12 +254,15 @@ fn what_varies_nothing_is_refused() {
         ("members=9..4", "is no range"),
         ("chunk=64K..4K", "is no range"),
         ("membrs=4,6", "unknown field `membrs`"),
+        ("members=4,6,members=8", "`members` varies twice"),
+        ("drive.price=1..3", "in the part's own file"),
         ("members=1..256,legs=1..256,x=1,2", "131072 arrays"),
     ] {
         let said = refused(&[one, &["--vary", vary]].concat());
         assert!(said.contains(wanted), "{vary}: {said}");
     }
-    for goal in ["speed=3", "response>=5ms", "rate<=3000", "rate=nan"] {
+    let goals = ["speed=3", "response>=5ms", "rate<=3000", "rate=nan", "rate=-5", "response=1"];
+    for goal in goals.into_iter().chain(["rate=5,rate=6", "capacity=20"]) {
         assert!(refused(&[one, &["--goal", goal]].concat()).contains("is no goal"), "{goal}");
     }
     let cells = refused(&["--vary", "members=4,6"]);
@@ -301,6 +304,52 @@ fn an_array_is_played_in_time_and_agrees_with_its_prediction() {
     };
     let first = again("5");
     assert!(again("5") == first && again("6") != first, "{first}");
+}
+
+/// Short of a member reads take more work; what is predicted are whole arrays.
+#[test]
+fn an_array_without_a_member_is_played_and_not_predicted() {
+    let world = World::new();
+    let whole = world.ok(&["predict", "--list", "nvme-raid5x4"]).out;
+    for state in ["whole", "degraded", "rebuilding"] {
+        let text = format!("state = \"{state}\"\n{whole}");
+        std::fs::write(world.path(&format!("{state}.toml")), text).unwrap();
+        let target = format!("array:{state}.toml");
+        let set = ["--set", "queue_depth=64", "--set", "block_size=128K", "--size", "1GiB"];
+        let run = ["run", "random-read", "--target", &target, "--seed", "3", "-q"];
+        world.ok(&[&run[..], &set].concat());
+    }
+    let rate = |run: &str| {
+        let found = json(&world, &["predict", "nvme-raid5x4", "--against", run, "--json"]);
+        found["cells"][0]["measured"].as_f64().unwrap()
+    };
+    let rates = ["r1", "r2", "r3"].map(rate);
+    assert!(rates[1] < 0.8 * rates[0] && rates[2] < 0.9 * rates[0], "{rates:?}");
+    let said = world.run(&["predict", "degraded.toml"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("only whole ones are predicted"), "{}", said.err);
+    let striped = std::fs::read_to_string(world.path("degraded.toml")).unwrap();
+    std::fs::write(world.path("raid0.toml"), striped.replace("raid5", "raid0")).unwrap();
+    let said = world.run(&["run", "random-read", "--target", "array:raid0.toml", "-q"]);
+    assert!(said.code == 2 && said.err.contains("bears the loss"), "{}", said.err);
+}
+
+#[test]
+fn texts_of_the_program_are_printed_and_slips_are_told() {
+    let world = World::new();
+    let part = world.ok(&["predict", "--list", "pm9a3"]).out;
+    assert_eq!(part, std::fs::read_to_string("../../parts/pm9a3.toml").unwrap());
+    for (words, wanted) in [
+        (&["predict", "pm9a3"][..], "`pm9a3` is a part"),
+        (&["predict", "array:nvme-alone"], "`plimsoll predict nvme-alone`"),
+        (&["predict", "nvme-raid10"], "did you mean `nvme-raid10x"),
+        (&["predict", "--list", "pm9a4"], "did you mean `pm9a3`"),
+        (&["predict", "xyz"], "`plimsoll predict --list` has"),
+    ] {
+        let said = world.run(words);
+        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
+        assert!(said.err.contains(wanted), "{words:?}: {}", said.err);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use array::{ArrayDesign, ArrayOp, ArrayRequest, Simulation, SimulationOptions};
+use array::{ArrayDesign, ArrayOp, ArrayRequest, Drive, Simulation, SimulationOptions};
 use device::model::Counters;
 use device::{Completion, Device, DeviceError, Errno, Full, Op, Request, Slot};
 use record::TargetRecord;
@@ -35,19 +35,23 @@ fn find(rest: &str, _: &Order, _: &mut SuiteSource) -> Result<Found, RunError> {
     // All of it, so that the run says what it was of, whatever becomes of the files.
     let whole = toml::to_string(&design).map_err(|error| bad(error.to_string()))?;
     let capacity = Some(design.capacity());
-    let found = Found::twin(Box::new(ArraySite { design }), &format!("array:{rest}"), Bytes::ZERO);
+    let site = Box::new(ArraySite { path: PathBuf::from(rest), design });
+    let found = Found::twin(site, &format!("array:{rest}"), Bytes::ZERO);
     let record = TargetRecord { model: Some(whole), ..found.record };
     Ok(Found { record, capacity, ..found })
 }
 
 #[derive(Debug)]
 struct ArraySite {
+    /// As it was named.
+    path: PathBuf,
     design: ArrayDesign,
 }
 
 impl Site for ArraySite {
     fn remembers_writes(&self) -> bool {
-        self.design.controller.part.write_back.value
+        let is_cleaned = matches!(self.design.drive.part, Drive::PageMapped(_));
+        self.design.controller.part.write_back.value || is_cleaned
     }
 
     fn enter(self: Box<Self>, entry: &Entering<'_>) -> Result<Box<dyn Rig>, RunError> {
@@ -55,9 +59,8 @@ impl Site for ArraySite {
         let files = &entry.suite.files;
         let options =
             SimulationOptions { seed: entry.seed, slots, files: files.count, ..Default::default() };
-        let simulation = Simulation::new(&self.design, &options).map_err(|error| {
-            RunError::Array { path: PathBuf::from(&self.design.why), why: error.to_string() }
-        })?;
+        let simulation = Simulation::new(&self.design, &options)
+            .map_err(|error| RunError::Array { path: self.path.clone(), why: error.to_string() })?;
         let idle = Request {
             offset: units::ByteOffset::ZERO,
             length: 0,

@@ -1,6 +1,5 @@
 //! `model:FILE.toml`: a simulated device, on a clock of its own.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use device::{Device, Faulty, Model, TwinSpec};
@@ -9,6 +8,7 @@ use suite::SuiteSource;
 use suite::model::{Cell, Stream, WriteThrough};
 use units::{Bytes, Nanos};
 
+use crate::array_text::text_file;
 use crate::find::Found;
 use crate::layers::Snapshot;
 use crate::rig::{Entering, Kind, Rig, Seat, Site, Twin};
@@ -26,9 +26,6 @@ pub(crate) const KIND: Kind = Kind {
     own_clock: true,
 };
 
-/// A model is a page of text: what goes on for longer is a device or something else by mistake.
-const MODEL_BYTES_MAX: u64 = 4 << 20;
-
 fn find(rest: &str, _: &Order, _: &mut SuiteSource) -> Result<Found, RunError> {
     let (spec, text) = read_model(Path::new(rest))?;
     // Files that do not fit on the device it stands for would not on that device either.
@@ -41,12 +38,7 @@ fn find(rest: &str, _: &Order, _: &mut SuiteSource) -> Result<Found, RunError> {
 /// A model, and the text that it is from.
 fn read_model(path: &Path) -> Result<(TwinSpec, String), RunError> {
     let bad = |why: String| RunError::Model { path: path.to_path_buf(), why };
-    let mut text = String::new();
-    let file = stack::open_regular(path).map_err(|e| bad(e.to_string()))?;
-    file.take(MODEL_BYTES_MAX + 1).read_to_string(&mut text).map_err(|e| bad(e.to_string()))?;
-    if text.len() as u64 > MODEL_BYTES_MAX {
-        return Err(bad(format!("it is longer than the {MODEL_BYTES_MAX} bytes a model may have")));
-    }
+    let text = text_file(path).map_err(|e| bad(e.to_string()))?;
     let spec: TwinSpec = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         bad(format!("line {}: {}", 1 + before.matches('\n').count(), error.message()))
