@@ -154,9 +154,8 @@ impl ArrayDesign {
         let array = Array::new(raw.level, raw.members, raw.chunk)
             .map_err(|error| TextError::whole(file, TextProblem::Array(error)))?;
         if !raw.state.is_whole() && !raw.level.is_redundant() {
-            let (seen, wanted) =
-                (raw.level, "a level that bears the loss of the member that `state` says");
-            return Err(TextError::known(file, "level", seen, wanted));
+            let wanted = "raid1, raid10, raid5 or raid6: with a member `state` takes away data";
+            return Err(TextError::known(file, "level", raw.level, wanted));
         }
         let (drive_file, drive_text) = find("drive", &raw.drive)?;
         Ok(Self {

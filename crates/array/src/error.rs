@@ -84,9 +84,7 @@ impl TextError {
 #[non_exhaustive]
 pub enum LoadError {
     /// The model knows nothing of members that are lost.
-    #[error(
-        "the array is not whole, and only whole ones are predicted; `--target array:FILE` plays it"
-    )]
+    #[error("the array lacks a member, and only whole ones are predicted")]
     NotWhole,
     /// A count or size outside of what is reckoned with.
     #[error("load: `{key}` is {seen}, wanted {wanted}")]

@@ -157,6 +157,7 @@ pub(crate) fn route(
     });
     route.is_held = is_exclusive && op == Op::Write;
     let host = &design.host.part;
+    let cores = f64::from(host.cores.value.min(load.threads));
     let pages = (load.block.get() as f64 / PAGE).ceil();
     let striping = design.stripe.as_ref().map_or(0.0, |s| seconds(&s.striping.part.submit_time));
     let submit = seconds(&host.submit_time) + seconds(&host.submit_page_time) * pages + striping;
@@ -164,9 +165,9 @@ pub(crate) fn route(
     if is_exclusive && op == Op::Read {
         line(&mut route.path, LOCK, submit, f64::from(load.files) * speed(Component::FileLock));
         route.submit_locked = submit;
-        route.path[HOST + 1] = Visit::beside(submit / f64::from(host.cores.value));
+        route.path[HOST + 1] = Visit::beside(submit / cores);
     } else {
-        line(&mut route.path, HOST, submit, f64::from(host.cores.value));
+        line(&mut route.path, HOST, submit, cores);
     }
     transfers(design, footprint, op, &mut route.path, speed);
     drives(design, load, footprint, op, &mut route, speed);
@@ -293,7 +294,8 @@ fn pass_on(
 fn in_sequence(design: &ArrayDesign, block: f64, footprint: &Footprint, op: Op) -> f64 {
     let (members, legs) = (design.array.members(), f64::from(design.legs()));
     let on_each = match op {
-        // The other copies, and the parity, of what is read are passed over.
+        // Disks pass over the other copies, and the parity, of what is read; flash has neither to pass.
+        Op::Read if front(&design.drive.part) > 0.0 => block / f64::from(members),
         Op::Read => block / f64::from(design.array.data_chunks()),
         Op::Write => block * footprint.write.amplification() / f64::from(members),
     };

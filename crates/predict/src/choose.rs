@@ -184,7 +184,13 @@ pub fn choose(
             refused.push(Refused { values, why });
             continue;
         }
-        let answer = model.answer(&load).map_err(|error| ChooseError::Load(error.to_string()))?;
+        let answer = match model.answer(&load) {
+            Ok(answer) => answer,
+            Err(error) => {
+                refused.push(Refused { values, why: error.to_string() });
+                continue;
+            }
+        };
         found.push((candidate(values, &model, &answer, goal), model.into_design()));
     }
     let asks = goal != Goal::default();

@@ -9,6 +9,9 @@ use array::{ArrayDesign, TextError, builtin};
 /// They are pages of text: what goes on for longer is a device or something else by mistake.
 const TEXT_MAX: u64 = 4 << 20;
 
+/// A name as like one that is known as this was meant for it.
+const LIKE: f64 = 0.85;
+
 /// An array as `plimsoll predict` and targets `array:` name it.
 #[derive(Clone, Debug)]
 pub struct ArrayText {
@@ -51,6 +54,25 @@ impl ArrayText {
     /// What is wrong with it or with a part.
     pub fn design(&self) -> Result<ArrayDesign, TextError> {
         ArrayDesign::parse(&self.file, &self.text, |name| self.part(name))
+    }
+}
+
+/// What to do about the name of an array that nothing has.
+pub fn array_hint(name: &str) -> String {
+    if let Some(array) = name.strip_prefix("array:") {
+        return format!("only targets have `array:` before the name: `plimsoll predict {array}`");
+    }
+    if builtin::part(name).is_some() {
+        return format!(
+            "`{name}` is a part: name it in the file of an array, such as that of `plimsoll predict --list nvme-alone`"
+        );
+    }
+    let like = |own: &str| strsim::jaro_winkler(name, own);
+    let names = builtin::arrays().iter().chain(builtin::parts()).map(|(own, _)| *own);
+    let near = names.max_by(|a, b| like(a).total_cmp(&like(b)));
+    match near.filter(|own| like(own) >= LIKE) {
+        Some(near) => format!("did you mean `{near}`? `plimsoll predict --list` has them all"),
+        None => "`plimsoll predict --list` has the arrays of the program: `docs/predict.md` says how to write one".to_owned(),
     }
 }
 

@@ -218,12 +218,12 @@ pub enum RunError {
         reserve: Bytes,
     },
     /// An array that cannot be simulated.
-    #[error("cannot use array {path}: {why}")]
+    #[error("cannot use array {why}")]
     Array {
-        /// As it was named.
-        path: PathBuf,
-        /// Why.
+        /// Which, and why.
         why: String,
+        /// What to do about it, if that can be told.
+        hint: Option<String>,
     },
     /// A model file that cannot be read.
     #[error("cannot use model {path}: {why}")]
@@ -486,6 +486,7 @@ impl RunError {
             Self::Copy(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Database(error) => error.hint(),
+            Self::Array { hint: Some(hint), .. } => Some(hint.clone()),
             Self::TooShort { size, wanted, .. } if *size > Bytes::ZERO => Some(format!(
                 "name a longer file, or one that is not there: it is made with {} and filled; `--size \
                  {}` reads no more than this one has",

@@ -34,7 +34,7 @@ mod visit;
 mod watch;
 mod watchdog;
 
-pub use array_text::ArrayText;
+pub use array_text::{ArrayText, array_hint};
 pub use clock::TurnClock;
 pub use error::{ErrorKind, RunError};
 pub use events::{Event, Tick, Waiting, Watcher};

@@ -14,7 +14,7 @@ use crate::part::{Drive, Mechanical};
 /// Sequences of one kind that a drive tells apart.
 const STREAMS: usize = 4;
 
-/// Requests that a quota lets pass at once: it delays nobody who stays below it.
+/// Of the shortest requests, how many a quota lets pass at once: it delays nobody who stays below it.
 const TOKENS: u64 = 32;
 
 /// One over the mean root of the distance of two uniform places, as a share of all.
@@ -52,6 +52,8 @@ struct Arms {
     command: u64,
     reorder: f64,
     size: f64,
+    /// ns of a byte that passes.
+    byte: f64,
     /// Where the head of each disk is.
     heads: Vec<u64>,
 }
@@ -162,7 +164,7 @@ impl Drives {
             Medium::Volume(disks) => {
                 let quota = self.request.max(transfer);
                 let spent = self.station.serve(drive, arrival, quota);
-                let at = spent.saturating_sub(TOKENS * quota).max(arrival);
+                let at = spent.saturating_sub(TOKENS * self.request).max(arrival);
                 disks.serve(drive, kind, work.bytes, at, random)
             }
         }
@@ -186,7 +188,7 @@ impl Drives {
         let is_wide = matches!(self.medium, Medium::PageMapped(_) | Medium::Volume(_));
         let cost = |copy: &usize| {
             let drive = base + members[*copy];
-            let is_next = self.streams[drive][0].ends.contains(&at);
+            let is_next = !is_wide && self.streams[drive][0].ends.contains(&at);
             let free = if is_wide { 0 } else { self.station.free_at(drive) };
             (Some(drive) == lost, !is_next, free)
         };
@@ -216,11 +218,14 @@ impl Arms {
             command: disk.command_time.value.get(),
             reorder: disk.reorder.value,
             size: disk.size.value.get().max(1) as f64,
+            byte: byte_time(disk.media_rate.value),
             heads: vec![0; count],
         }
     }
 
-    /// Command, seek and rotation, in ns; nothing where the head is already.
+    /// Command, seek and rotation, in ns; nothing where the head is already. Of what is read the
+    /// disk has what comes within a turn when it is asked for, such as what lies behind a chunk of
+    /// parity.
     ///
     /// A seek takes a + b sqrt(distance), which is the mean seek on average over uniform places, and
     /// shrinks with the number that waits as [`crate::network::Visit::reorder`] says.
@@ -233,8 +238,9 @@ impl Arms {
         random: &mut Random,
     ) -> u64 {
         let head = std::mem::replace(&mut self.heads[drive], work.start + work.bytes);
-        if head == work.start {
-            return 0;
+        let gap = span(work.start.saturating_sub(head), self.byte);
+        if head == work.start || kind == 0 && (1..self.turn).contains(&gap) {
+            return gap;
         }
         let distance = (head.abs_diff(work.start) as f64 / self.size).min(1.0);
         let seek = self.seek[kind] * (SETTLE + (1.0 - SETTLE) * SCALE * distance.sqrt());

@@ -2,7 +2,7 @@
 
 use stats::Random;
 
-use super::page_map::PageMap;
+use super::page_map::{PAGES_MIN, PageMap};
 use super::station::Station;
 use crate::part::PageMapped;
 
@@ -24,9 +24,8 @@ pub(super) struct Flash {
     /// Of each drive: reads and programming, as if all channels were one so much faster.
     work: Station,
     count: f64,
-    map: PageMap,
-    /// Pages of the map that are a drive's own.
-    each: u64,
+    /// Of each drive.
+    maps: Vec<PageMap>,
     /// Reading a page in a channel, programming one in all, the answer to a write, what the buffer
     /// holds: in ns.
     read: u64,
@@ -39,13 +38,14 @@ impl Flash {
     pub(super) fn new(part: &PageMapped, drives: usize, pages: u32, seed: u64) -> Self {
         let count = part.channels.value.max(1.0);
         let byte = 1e9 / part.write_rate.value.0.get() as f64;
+        let pages = (pages / drives as u32).max(PAGES_MIN);
+        // All begin alike, and go apart from then on.
         let map = PageMap::new(part.live_share.value.0, pages, seed);
         Self {
             channels: Station::new(drives * count.ceil() as usize),
             work: Station::new(drives),
             count,
-            each: (map.pages() / drives as u64).max(1),
-            map,
+            maps: vec![map; drives],
             read: part.channel_time.value.get(),
             program: PAGE as f64 * byte,
             answer: part.write_time.value.get(),
@@ -77,8 +77,8 @@ impl Flash {
     pub(super) fn write(&mut self, drive: usize, (start, bytes): (u64, u64), now: u64) -> u64 {
         let first = start / PAGE;
         let pages = first..first + bytes.div_ceil(PAGE);
-        let place = |page: u64| drive as u64 * self.each + page % self.each;
-        let programmed: f64 = pages.map(|page| self.map.write(place(page))).sum();
+        let map = &mut self.maps[drive];
+        let programmed: f64 = pages.map(|page| map.write(page)).sum();
         let work = (programmed * self.program).round() as u64;
         let done = self.work.serve(drive, now, work);
         done.saturating_sub(self.buffer).max(now + self.answer)

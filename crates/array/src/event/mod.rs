@@ -45,6 +45,9 @@ use station::Station;
 /// More requests in flight than any kernel queues for one device.
 const SLOTS_MAX: u32 = 1 << 16;
 
+/// More drives than anybody plays, and 256 MiB for their flash.
+const DRIVES_MAX: u32 = 1024;
+
 /// Requests in flight, times drives: more than any machine has.
 const PORTIONS_MAX: u64 = 1 << 24;
 
@@ -84,7 +87,8 @@ pub struct SimulationOptions {
     pub files: u32,
     /// Of the controllers' write-back caches.
     pub cache: Fill,
-    /// Pages of flash that are kept track of, of all drives together, 32768 or more: 8 bytes each.
+    /// Pages of flash that are kept track of, of all drives together, 32768 or more of each: 8 bytes
+    /// each.
     pub pages_max: u32,
 }
 
@@ -155,6 +159,8 @@ pub struct Simulation {
     pending: Vec<Pending>,
     free: Vec<u32>,
     cores: Station,
+    /// Threads that submit, each of them on a core.
+    submitters: usize,
     locks: FileLocks,
     legs: Legs,
     leg_count: u32,
@@ -198,6 +204,7 @@ impl Simulation {
             pending: vec![Pending::default(); slots as usize],
             free: (0..slots).rev().collect(),
             cores: Station::new(host.cores.value as usize),
+            submitters: usize::MAX,
             locks: FileLocks::new(options.files, slots),
             legs,
             leg_count: design.legs(),
@@ -225,6 +232,11 @@ impl Simulation {
     pub fn rebuilt(&self) -> Option<u64> {
         let rebuild = self.legs.rebuild.as_ref().filter(|_| self.legs.lost.is_none());
         rebuild.and_then(|rebuild| rebuild.done())
+    }
+
+    /// How many threads submit from now on; more than there are cores, if nobody says.
+    pub fn submit_by(&mut self, threads: u32) {
+        self.submitters = threads.max(1) as usize;
     }
 
     /// Asks for something now.
@@ -290,7 +302,8 @@ impl Simulation {
         let pending = &mut self.pending[slot as usize];
         pending.times[1] = self.now;
         let pages = u64::from(pending.request.length).div_ceil(4096);
-        let submitted = self.cores.serve_first(self.now, self.submit[0] + self.submit[1] * pages);
+        let time = self.submit[0] + self.submit[1] * pages;
+        let submitted = self.cores.serve_first(self.submitters, self.now, time);
         pending.times[2] = submitted;
         self.agenda.push(submitted, Due::Submitted(slot));
     }
@@ -384,6 +397,9 @@ impl SimulationOptions {
         }
         if !(page_map::PAGES_MIN..=1 << 31).contains(&self.pages_max) {
             return outside("pages_max", self.pages_max, "32768 to 2^31");
+        }
+        if design.drives() > DRIVES_MAX {
+            return outside("drives", design.drives(), "1024 at most");
         }
         if u64::from(self.slots) * u64::from(design.drives()) > PORTIONS_MAX {
             return outside("slots", self.slots, "times the drives 2^24 at most");

@@ -36,10 +36,10 @@ impl Station {
         end
     }
 
-    /// The server that is free first takes `time`: a common line.
-    pub(super) fn serve_first(&mut self, arrival: u64, time: u64) -> u64 {
+    /// That of the first `among` servers which is free first takes `time`: a common line.
+    pub(super) fn serve_first(&mut self, among: usize, arrival: u64, time: u64) -> u64 {
         let mut first = 0;
-        for server in 1..self.free.len() {
+        for server in 1..self.free.len().min(among) {
             if self.free[server] < self.free[first] {
                 first = server;
             }
@@ -95,7 +95,7 @@ mod tests {
         for _ in 0..count {
             now += time(&mut random, MEAN / load / servers as f64);
             let service = if is_constant { MEAN as u64 } else { time(&mut random, MEAN) };
-            sum += station.serve_first(now, service) - now;
+            sum += station.serve_first(servers, now, service) - now;
         }
         near(station.busy() as f64 / now as f64, load, "busy");
         sum as f64 / f64::from(count) / MEAN

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use array::{Fill, TextError, builtin};
+use array::{Fill, LoadError, TextError, builtin};
 use clap::{Args, ValueEnum};
 use explain::view::View;
 use finding::Section;
@@ -12,7 +12,7 @@ use predict::{
     PredictionCheck, Variation, Variations, choose, compare, fit, part, vary,
 };
 use report::Columns;
-use runner::ArrayText;
+use runner::{ArrayText, array_hint};
 use suite::CheckContext;
 use suite::model::Suite;
 use units::Bytes;
@@ -24,9 +24,6 @@ use crate::options::SuiteOptions;
 use crate::order;
 use crate::output::{Output, json};
 use crate::result_file;
-
-/// A name as like one that is known as this was meant for it.
-const LIKE: f64 = 0.85;
 
 /// Arrays of a choice that are printed.
 const LISTED: usize = 20;
@@ -123,8 +120,12 @@ pub fn predict(args: &PredictArgs, common: &Common, output: &Output) -> Result<(
     if !args.vary.is_empty() || args.goal.is_some() {
         return chosen(args, &array, &suite, output);
     }
-    let found =
-        predict::predict(&array.name, array.design().map_err(unread)?, &suite, args.cache.fill());
+    let design = array.design().map_err(unread)?;
+    if !design.state.is_whole() {
+        let hint = format!("play it: `plimsoll run {} --target array:{}`", suite.name, array.file);
+        return Err(Failure::new(ExitCode::Usage, LoadError::NotWhole).hint(hint));
+    }
+    let found = predict::predict(&array.name, design, &suite, args.cache.fill());
     if let Some(why) = found.cells.iter().find_map(|cell| cell.left_out.as_ref())
         && found.cells.iter().all(|cell| cell.answer.is_none())
     {
@@ -302,35 +303,13 @@ fn list(output: &Output) -> Result<(), Failure> {
 /// The text of an array or a part that comes with the program.
 fn print_builtin(named: &OsString, output: &Output) -> Result<(), Failure> {
     let name = named.to_string_lossy();
-    match texts().find(|(own, _)| *own == name) {
+    let mut texts = builtin::arrays().iter().chain(builtin::parts());
+    match texts.find(|(own, _)| *own == name) {
         Some((_, text)) => output.print(text),
         None => {
             let message = format!("no array or part `{name}` comes with the program");
-            Err(Failure::new(ExitCode::Usage, message).hint(meant(&name)))
+            Err(Failure::new(ExitCode::Usage, message).hint(array_hint(&name)))
         }
-    }
-}
-
-/// Of arrays, then of parts.
-fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    builtin::arrays().iter().chain(builtin::parts()).copied()
-}
-
-/// What to do about a name that nothing has.
-fn meant(name: &str) -> String {
-    if let Some(array) = name.strip_prefix("array:") {
-        return format!("only targets have `array:` before the name: `plimsoll predict {array}`");
-    }
-    if builtin::part(name).is_some() {
-        return format!(
-            "`{name}` is a part: name it in the file of an array, such as that of `plimsoll predict --list nvme-alone`"
-        );
-    }
-    let like = |own: &str| strsim::jaro_winkler(name, own);
-    let near = texts().map(|(own, _)| own).max_by(|a, b| like(a).total_cmp(&like(b)));
-    match near.filter(|own| like(own) >= LIKE) {
-        Some(near) => format!("did you mean `{near}`? `plimsoll predict --list` has them all"),
-        None => "`plimsoll predict --list` has the arrays that come with the program".to_owned(),
     }
 }
 
@@ -346,7 +325,7 @@ fn unread(error: TextError) -> Failure {
 fn array_text(named: &OsString) -> Result<ArrayText, Failure> {
     let path = Path::new(named);
     ArrayText::of(path).map_err(|error| {
-        let hint = meant(&named.to_string_lossy());
+        let hint = array_hint(&named.to_string_lossy());
         let message = format!("no array `{}`", path.display());
         Failure::caused(ExitCode::Usage, message, error).hint(hint)
     })

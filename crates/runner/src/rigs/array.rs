@@ -1,6 +1,6 @@
 //! `array:ARRAY|FILE.toml`: the array of `plimsoll predict`, request by request, on a clock of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use array::{ArrayDesign, ArrayOp, ArrayRequest, Drive, Simulation, SimulationOptions};
 use device::model::Counters;
@@ -10,7 +10,7 @@ use suite::SuiteSource;
 use suite::model::Cell;
 use units::{Bytes, Instant, Nanos};
 
-use crate::array_text::ArrayText;
+use crate::array_text::{ArrayText, array_hint};
 use crate::find::Found;
 use crate::layers::Snapshot;
 use crate::rig::{Entering, Kind, Rig, Seat, Site, Twin};
@@ -29,13 +29,14 @@ pub(crate) const KIND: Kind = Kind {
 };
 
 fn find(rest: &str, _: &Order, _: &mut SuiteSource) -> Result<Found, RunError> {
-    let bad = |why: String| RunError::Array { path: PathBuf::from(rest), why };
-    let text = ArrayText::of(Path::new(rest)).map_err(|error| bad(error.to_string()))?;
-    let design = text.design().map_err(|error| bad(error.to_string()))?;
+    let bad = |why: String, hint| RunError::Array { why, hint };
+    let text = ArrayText::of(Path::new(rest))
+        .map_err(|error| bad(format!("{rest}: {error}"), Some(array_hint(rest))))?;
+    let design = text.design().map_err(|error| bad(error.to_string(), error.hint()))?;
     // All of it, so that the run says what it was of, whatever becomes of the files.
-    let whole = toml::to_string(&design).map_err(|error| bad(error.to_string()))?;
+    let whole = toml::to_string(&design).map_err(|error| bad(error.to_string(), None))?;
     let capacity = Some(design.capacity());
-    let site = Box::new(ArraySite { path: PathBuf::from(rest), design });
+    let site = Box::new(ArraySite { design });
     let found = Found::twin(site, &format!("array:{rest}"), Bytes::ZERO);
     let record = TargetRecord { model: Some(whole), ..found.record };
     Ok(Found { record, capacity, ..found })
@@ -43,8 +44,6 @@ fn find(rest: &str, _: &Order, _: &mut SuiteSource) -> Result<Found, RunError> {
 
 #[derive(Debug)]
 struct ArraySite {
-    /// As it was named.
-    path: PathBuf,
     design: ArrayDesign,
 }
 
@@ -60,7 +59,7 @@ impl Site for ArraySite {
         let options =
             SimulationOptions { seed: entry.seed, slots, files: files.count, ..Default::default() };
         let simulation = Simulation::new(&self.design, &options)
-            .map_err(|error| RunError::Array { path: self.path.clone(), why: error.to_string() })?;
+            .map_err(|error| RunError::Array { why: error.to_string(), hint: None })?;
         let idle = Request {
             offset: units::ByteOffset::ZERO,
             length: 0,
@@ -164,7 +163,8 @@ impl Seat for SimulatedArray {
         turn.on_twin(self, "array", true)
     }
 
-    fn begin(&mut self, _: &Cell, _: u64) {
+    fn begin(&mut self, cell: &Cell, _: u64) {
+        self.simulation.submit_by(cell.streams.iter().map(|stream| stream.threads).sum());
         // What the visit before left in flight is nobody's any more.
         self.refused.clear();
         while self.in_flight > 0 && self.simulation.advance(u64::MAX).is_some() {
