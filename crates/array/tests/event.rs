@@ -180,6 +180,68 @@ fn sequences_go_at_the_pace_of_drives() {
 }
 
 #[test]
+fn reads_in_sequence_pass_over_parity_and_use_all_copies_of_flash() {
+    let (_, text) = builtin::arrays().iter().find(|(name, _)| *name == "nvme-raid5x4").unwrap();
+    let text = text.replace("pm9a3", "ultrastar-7k4");
+    let disks = ArrayDesign::parse("disks", &text, builtin::part).unwrap();
+    let mirrors = builtin::design("nvme-raid10x4").unwrap();
+    for design in [disks, mirrors] {
+        let load = Load { depth: 64, ..reads(Bytes::mib(1), 1, Bytes::gib(16)) };
+        let found = ratio(&design, &Load { access: Addressing::Sequential, ..load }, 5_000);
+        assert!((found - 1.0).abs() < 0.1, "{}: {found}", design.why);
+    }
+}
+
+/// Each of many threads has a sequence of its own.
+#[test]
+fn full_stripes_are_gathered_for_every_writer() {
+    let design = builtin::design("nvme-raid5x4").unwrap();
+    let load = Load {
+        read_share: 0.0,
+        access: Addressing::Sequential,
+        depth: 8,
+        ..reads(Bytes::kib(64), 8, Bytes::gib(16))
+    };
+    let found = ratio(&design, &load, 50_000);
+    assert!((found - 1.0).abs() < 0.15, "{found}");
+}
+
+/// What one request takes of a quota delays the next by no more than its own bytes.
+#[test]
+fn a_quota_has_no_long_memory() {
+    let design = builtin::design("gp3-alone").unwrap();
+    let mut simulation = Simulation::new(&design, &SimulationOptions::default()).unwrap();
+    let request = |length| ArrayRequest { op: ArrayOp::Read, offset: 0, length, file: 0 };
+    for token in 0..20 {
+        simulation.submit(request(4 << 20), token).unwrap();
+    }
+    (0..20).for_each(|_| _ = simulation.advance(u64::MAX).unwrap());
+    let before = simulation.now();
+    simulation.submit(request(4096), 0).unwrap();
+    let (at, _) = simulation.advance(u64::MAX).unwrap();
+    assert!(at - before < 50_000_000, "{} ns", at - before);
+}
+
+#[test]
+fn threads_submit_on_one_core_each() {
+    let design = builtin::design("nvme-raid0x4").unwrap();
+    let rate = |threads| {
+        let options = SimulationOptions::default();
+        let mut simulation = Simulation::new(&design, &options).unwrap();
+        simulation.submit_by(threads);
+        let mut requests = Loop::of(&reads(Bytes::kib(4), 256, Bytes::gib(16)), 3);
+        (0..256).for_each(|n| simulation.submit(requests.request(n), n).unwrap());
+        for _ in 0..20_000 {
+            let (_, token) = simulation.advance(u64::MAX).unwrap();
+            simulation.submit(requests.request(token), token).unwrap();
+        }
+        20_000e9 / simulation.now() as f64
+    };
+    let [one, four] = [1, 4].map(rate);
+    assert!(one < 500_000.0 && four > 2.0 * one, "{one} {four}");
+}
+
+#[test]
 fn a_lost_member_slows_reads_down() {
     for name in ["areca-raid5x4", "nvme-raid5x4", "nvme-raid10x4", "sata-mirror"] {
         let design = builtin::design(name).unwrap();

@@ -56,6 +56,33 @@ fn writes_in_sequence_are_full_stripes_where_enough_are_in_flight() {
 }
 
 #[test]
+fn a_quota_of_requests_counts_those_in_sequence() {
+    let (rate, _) = rate("gp3-alone", None, 1.0, Bytes::kib(4), 64);
+    assert!((2_900.0..3_100.0).contains(&rate), "{rate}");
+}
+
+/// Flash has no parity to pass over.
+#[test]
+fn flash_is_read_in_sequence_as_fast_as_at_random() {
+    let (sequence, _) = rate("nvme-raid5x4", None, 1.0, Bytes::mib(1), 64);
+    let load = Load { depth: 64, ..Load::random_reads(Bytes::mib(1), 1, Bytes::gib(20)) };
+    let model = Model::new(builtin::design("nvme-raid5x4").unwrap());
+    let random = model.answer(&load).unwrap().rate;
+    assert!((sequence / random - 1.0).abs() < 0.05, "{sequence} {random}");
+}
+
+#[test]
+fn a_thread_submits_on_one_core() {
+    let model = Model::new(builtin::design("nvme-raid0x4").unwrap());
+    let [one, four] = [1, 4].map(|threads| {
+        let load = Load::random_reads(Bytes::kib(4), threads, Bytes::gib(20));
+        model.answer(&Load { depth: 256 / threads, ..load }).unwrap()
+    });
+    assert!(one.binding == Component::Host && one.rate < 500_000.0, "{}", one.rate);
+    assert!(four.rate > 2.0 * one.rate, "{}", four.rate);
+}
+
+#[test]
 fn flash_takes_its_time_for_one_request_of_a_sequence_as_for_any() {
     let block = Bytes::kib(128);
     let (alone, part) = rate("nvme-alone", None, 1.0, block, 1);

@@ -8,8 +8,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    calibrate, compare, completions, db, explain, export, generate, import, layout, line, list,
-    man, path, predict, probe, report, resume, rm, run, study,
+    calibrate, compare, completions, db, explain, export, generate, import, layer, layout, line,
+    list, man, path, predict, probe, report, resume, rm, run, study,
 };
 use crate::commands::{serve, show, suites, table, which};
 use crate::exit::ExitCode;
@@ -77,6 +77,7 @@ pub enum Command {
     Line(Box<line::LineArgs>),
     Db(db::DbArgs),
     Predict(Box<predict::PredictArgs>),
+    Layer(layer::LayerArgs),
     Run(Box<run::RunArgs>),
     Resume(Box<resume::ResumeArgs>),
     Study(Box<study::StudyArgs>),

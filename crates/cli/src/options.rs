@@ -266,6 +266,15 @@ pub enum Database {
 }
 
 impl Database {
+    /// Length of its pages.
+    pub const fn page(self) -> Bytes {
+        match self {
+            Self::Postgres => Bytes::kib(8),
+            Self::Innodb => Bytes::kib(16),
+            Self::Sqlite => Bytes::kib(4),
+        }
+    }
+
     /// What is to be set in a suite, as keys and values.
     ///
     /// * `pages`: streams of pages; `commits`: streams of commits.

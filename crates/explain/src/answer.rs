@@ -39,6 +39,9 @@ pub(crate) fn answer(
     if let Some(alone) = crate::which::alone(view, sections) {
         return alone;
     }
+    if let Some(worth) = crate::worth::alone(view, sections) {
+        return worth;
+    }
     if let Some(transactions) = crate::transactions::of(view) {
         return transactions;
     }

@@ -47,6 +47,7 @@ pub mod visits;
 pub mod which;
 pub mod whole;
 mod words;
+pub mod worth;
 
 pub use explanation::Explanation;
 pub use findings::Findings;

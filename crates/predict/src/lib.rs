@@ -206,7 +206,7 @@ fn binds(answered: &[(&PredictedCell, &Answer)], of: usize) -> Option<Finding> {
                 finding::numbers::ratio(high, None)
             ),
         };
-        // The busiest part of a cell limits it: others wait for nothing at all.
+        // What has nothing to wait for is limited by its own times, and by how much is in flight.
         let idle = answered.iter().filter(|(_, one)| one.parts.iter().all(|part| part.busy < 0.5));
         let idle = idle.count();
         Finding::new(Code::PredictBinds)

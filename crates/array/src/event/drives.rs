@@ -22,13 +22,13 @@ const SCALE: f64 = 15.0 / 8.0;
 
 /// Where the latest sequences of a drive or a leg ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Streams {
-    ends: [u64; STREAMS],
+pub(super) struct Streams<const N: usize> {
+    ends: [u64; N],
     oldest: usize,
 }
 
-impl Streams {
-    pub(super) const NONE: Self = Self { ends: [u64::MAX; STREAMS], oldest: 0 };
+impl<const N: usize> Streams<N> {
+    pub(super) const NONE: Self = Self { ends: [u64::MAX; N], oldest: 0 };
 
     /// Whether it goes on where one ended.
     pub(super) fn follow(&mut self, work: MemberWork) -> bool {
@@ -36,7 +36,7 @@ impl Streams {
         let at = found.unwrap_or(self.oldest);
         self.ends[at] = work.start + work.bytes;
         if found.is_none() {
-            self.oldest = (at + 1) % STREAMS;
+            self.oldest = (at + 1) % N;
         }
         found.is_some()
     }
@@ -73,7 +73,7 @@ pub(super) struct Drives {
     /// What requests pass one by one.
     station: Station,
     /// Of reads, and of writes.
-    streams: Vec<[Streams; 2]>,
+    streams: Vec<[Streams<STREAMS>; 2]>,
     /// Nanoseconds of a byte in sequence, read and written.
     byte_times: [f64; 2],
     /// The same for a write anywhere, where a layer makes a sequence of it.

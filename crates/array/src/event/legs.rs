@@ -22,6 +22,9 @@ use crate::path::link_rate;
 const DESTAGED: usize = 1;
 const DESTAGED_FULL: usize = 16;
 
+/// Sequences whose full stripes are gathered at a time: one for each of many threads that write.
+const GATHERED: usize = 64;
+
 /// Nobody waits for what is destaged.
 const NOBODY: u32 = u32::MAX;
 
@@ -77,7 +80,7 @@ struct Leg {
     blocks: ReadCache,
     dirty: DirtyCache,
     /// Of writes.
-    streams: Streams,
+    streams: Streams<GATHERED>,
     /// Writes that wait for room.
     waiting: VecDeque<u32>,
     destaged: usize,

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod export;
 pub mod generate;
 pub mod import;
+pub mod layer;
 pub mod layout;
 pub mod line;
 pub mod list;
@@ -46,6 +47,7 @@ pub fn dispatch(cli: Cli, output: Output) -> Result<ExitCode, Failure> {
         Command::Which(args) => return which::which(&args, common, out),
         Command::Line(args) => return line::line(&args, common, out),
         Command::Db(args) => return db::db(&args, common, out),
+        Command::Layer(args) => return layer::layer(&args, common, out),
         Command::Run(args) => return run::run(&args, common, output),
         Command::Study(args) => return study::study(&args, common, output),
         Command::Resume(args) => return resume::resume(&args, common, output),

@@ -12,6 +12,7 @@ mod help;
 mod import;
 mod input;
 mod known;
+mod layer;
 mod layout;
 mod line;
 mod live;
