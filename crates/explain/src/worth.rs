@@ -4,7 +4,7 @@ use finding::{Code, Finding, Number, Quantity, Question, Section, Value};
 use layer::{DeviceCosts, LayerForecast, LiveShare};
 use schemars::JsonSchema;
 use serde::Serialize;
-use suite::model::{Access, Backend, Cell, WriteThrough};
+use suite::model::{Access, Cell};
 use units::{Bytes, Nanos};
 
 use crate::cache::answered;
@@ -255,24 +255,21 @@ fn known(view: &View<'_>) -> Vec<Known> {
     let one = |row: &CellView<'_>| {
         let [stream] = cells.get(row.cell.index as usize)?.streams.as_slice() else { return None };
         let load = row.load()?;
-        let is_plain = stream.direct
-            && stream.sync.is_none()
-            && stream.write_through == WriteThrough::No
-            && stream.backend != Backend::Mmap
-            && stream.duty.is_none();
         let is_random = match stream.access {
             Access::Uniform | Access::UniformOnce | Access::Permutation => true,
             Access::Sequential { .. } => false,
             _ => return None,
         };
         let interval = findings.interval_of(view, row)?;
-        (is_plain && matches!(load.op.as_str(), "read" | "write")).then(|| Known {
-            is_read: load.op == "read",
-            is_random,
-            block: load.block_bytes,
-            rate: Number::iops(interval.mean).within(interval.low, interval.high),
-            is_cached: answered(row).is_some(),
-        })
+        (stream.why_not_plain().is_none() && matches!(load.op.as_str(), "read" | "write")).then(
+            || Known {
+                is_read: load.op == "read",
+                is_random,
+                block: load.block_bytes,
+                rate: Number::iops(interval.mean).within(interval.low, interval.high),
+                is_cached: answered(row).is_some(),
+            },
+        )
     };
     view.grid().filter_map(one).filter(|one| one.rate.value > 0.0).collect()
 }
@@ -306,6 +303,7 @@ impl Costs {
         let costs = DeviceCosts {
             random_write: time(of(self.writes, end.map(|end| 1 - end))),
             write: Bytes::new(self.block),
+            random_read: self.reads.map(|reads| time(of(reads, end))),
             sequential_read: time(of(self.read, end) / length),
             sequential_write: time(of(self.written, end) / length),
             sequential: segment,

@@ -4,11 +4,11 @@ use units::{ByteOffset, Bytes};
 
 use crate::device::BlockDevice;
 use crate::error::LayerError;
-use crate::format::{LogPosition, Superblock};
+use crate::format::{Head, LogPosition, Superblock};
 use crate::map::BlockMap;
 use crate::planted::{PlantedBug, planted};
 use crate::segments::{SafeUpTo, SegmentTable};
-use crate::shape::{MAP_ENTRY, SegmentNumber, VolumeId, VolumeShape, Within};
+use crate::shape::{MAP_ENTRY, STREAMS, SegmentNumber, VolumeId, VolumeShape, Within};
 use crate::volume::{CreateOptions, LogCounts, LogVolume, OpenGroup, Recovered};
 use crate::{BLOCK, BLOCK_LEN};
 
@@ -27,18 +27,19 @@ impl<D: BlockDevice> LogVolume<D> {
             device.write(at, &[0; BLOCK_LEN])?;
         }
         device.flush()?;
+        // The first segments are the streams', the next ones those after them.
+        let head = |stream: usize| Head {
+            segment: SegmentNumber(stream as u32),
+            within: Within(0),
+            next: SegmentNumber((STREAMS + stream) as u32),
+        };
+        let heads = std::array::from_fn(head);
         let superblock = Superblock {
             volume: options.id,
             shape,
             generation: 0,
             map_crc: 0,
-            position: LogPosition {
-                segment: SegmentNumber(0),
-                within: Within(0),
-                next: SegmentNumber(1),
-                sequence: 0,
-                chain: 0,
-            },
+            position: LogPosition { heads, sequence: 0, chain: 0 },
         };
         let mut volume = Self::with_map(device, &superblock, BlockMap::new(shape))?;
         volume.start()?;
@@ -77,7 +78,7 @@ impl<D: BlockDevice> LogVolume<D> {
     /// Begins to write: with a checkpoint, and a chain that no group on the device belongs to. Groups
     /// that recovery left out have the numbers that are given next.
     pub(crate) fn start(&mut self) -> Result<(), LayerError> {
-        self.segments.sort([self.position.segment, self.position.next]);
+        self.segments.sort(&self.position.heads);
         if !planted(PlantedBug::SameChainAfterRecovery) {
             self.position.chain = chain_start(self.id, self.generation + 1);
         }

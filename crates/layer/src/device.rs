@@ -13,12 +13,26 @@ pub trait BlockDevice {
     fn size(&self) -> Bytes;
     /// Fills `into` from the position `at`.
     fn read(&mut self, at: ByteOffset, into: &mut [u8]) -> Result<(), BlockError>;
-    /// Writes `from` to the position `at`.
+    /// Reads several parts, which a device may do together. After an error nothing is known of any.
+    fn read_each(&mut self, parts: &mut [ReadPart<'_>]) -> Result<(), BlockError> {
+        parts.iter_mut().try_for_each(|part| self.read(part.at, part.into))
+    }
+    /// Writes `from` to the position `at`. An error may be reported by a later
+    /// write or flush.
     fn write(&mut self, at: ByteOffset, from: &[u8]) -> Result<(), BlockError>;
     /// Makes all completed writes durable.
     fn flush(&mut self) -> Result<(), BlockError>;
     /// Tells the device that the contents are not needed. One that cannot trim does nothing.
     fn trim(&mut self, at: ByteOffset, length: Bytes) -> Result<(), BlockError>;
+}
+
+/// A part of a read.
+#[derive(Debug)]
+pub struct ReadPart<'a> {
+    /// From where.
+    pub at: ByteOffset,
+    /// To where.
+    pub into: &'a mut [u8],
 }
 
 /// What a device was asked to do.
@@ -64,6 +78,10 @@ impl<D: BlockDevice + ?Sized> BlockDevice for &mut D {
 
     fn read(&mut self, at: ByteOffset, into: &mut [u8]) -> Result<(), BlockError> {
         (**self).read(at, into)
+    }
+
+    fn read_each(&mut self, parts: &mut [ReadPart<'_>]) -> Result<(), BlockError> {
+        (**self).read_each(parts)
     }
 
     fn write(&mut self, at: ByteOffset, from: &[u8]) -> Result<(), BlockError> {

@@ -2,23 +2,27 @@
 //!
 //! ```text
 //! superblock  magic, version, volume, logical blocks, segment blocks, segments, generation,
-//!             CRC of the checkpoint, log position (segment, within, next, sequence, chain)
-//! group       magic, volume, sequence, durable, chain, next, entries
-//! entry       logical block and run, CRC and sum of the block
+//!             CRC of the checkpoint, log position (sequence, chain; of each stream: segment,
+//!             within, next)
+//! group       magic, volume, sequence, durable, chain, entries; of each stream: part and next
+//! entry       logical block and run or stream, CRC and sum of the block
 //! ```
 //!
-//! Both are one block long and end in a [`Checksum`] of all before it. A group's data blocks follow
-//! its header, in the order of its entries.
+//! Both are one block long and end in a [`Checksum`] of all before it. A group has a part in each
+//! stream that it has data for: the header, the same in all parts, and the data blocks of that stream
+//! behind it, in the order of their entries. So one header holds the order of all writes, whichever
+//! stream they are in, and a group counts only as a whole.
 
 use crate::BLOCK_LEN;
 use crate::checksum::{Checksum, Difference};
 use crate::planted::{PlantedBug, planted};
 use crate::shape::{
-    GROUP_ENTRIES, Logical, SEGMENT_BLOCKS, SegmentNumber, VolumeId, VolumeShape, Within,
+    GROUP_ENTRIES, LogStream, Logical, Physical, SEGMENT_BLOCKS, STREAMS, SegmentNumber, VolumeId,
+    VolumeShape, Within,
 };
 
 /// Of the format. A volume of another version is refused.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 const SUPERBLOCK_MAGIC: u64 = u64::from_le_bytes(*b"PlimSupr");
 const GROUP_MAGIC: u64 = u64::from_le_bytes(*b"PlimGrup");
@@ -27,7 +31,13 @@ const GROUP_MAGIC: u64 = u64::from_le_bytes(*b"PlimGrup");
 const CHECKED: usize = BLOCK_LEN - 8;
 
 /// Words of a group header before its entries.
-const GROUP_WORDS: usize = 8;
+const GROUP_WORDS: usize = 6 + STREAMS;
+
+/// Words of a superblock before the streams' heads.
+const SUPERBLOCK_WORDS: usize = 10;
+
+/// What stands for a run in the entry of a write, less its stream. No run is as long.
+const WRITE: u32 = u32::MAX - STREAMS as u32 + 1;
 
 /// A block as words.
 type Words = [u64; BLOCK_LEN / 8];
@@ -35,14 +45,30 @@ type Words = [u64; BLOCK_LEN / 8];
 /// Where the log goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogPosition {
-    pub segment: SegmentNumber,
-    pub within: Within,
-    /// The segment after this one.
-    pub next: SegmentNumber,
+    /// Of each stream.
+    pub heads: [Head; STREAMS],
     /// Number of the last group.
     pub sequence: u64,
     /// Hash of the last group's header; after recovery, of the volume and the generation.
     pub chain: u32,
+}
+
+/// Where a stream goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub segment: SegmentNumber,
+    pub within: Within,
+    /// The stream's segment after this one.
+    pub next: SegmentNumber,
+}
+
+/// What a group has in one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupPart {
+    /// Its header; the data are behind. [`Physical::NONE`] if there is no such part.
+    pub block: Physical,
+    /// The stream's segment after this one.
+    pub next: SegmentNumber,
 }
 
 /// The root: which map is in force, and where the log goes on from it.
@@ -64,36 +90,50 @@ pub(crate) struct GroupHeader {
     /// The last group that was flushed before this one was written.
     pub durable: u64,
     pub chain: u32,
-    /// The segment after this one.
-    pub next: SegmentNumber,
+    pub parts: [GroupPart; STREAMS],
     pub entries: Vec<LogEntry>,
 }
 
 /// One change of the map, in the order in which it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogEntry {
-    /// The next data block of the group.
-    Write(Logical, Checksum),
+    /// The next data block of the group in this stream.
+    Write(Logical, Checksum, LogStream),
     /// So many blocks from here on read as zeroes.
     Trim(Logical, u32),
 }
 
 impl GroupHeader {
-    /// Its number of data blocks.
-    pub fn data(&self) -> u32 {
-        self.entries.iter().filter(|entry| matches!(entry, LogEntry::Write(..))).count() as u32
+    /// The blocks that it writes in a stream, in the order of its data.
+    pub fn writes(&self, stream: LogStream) -> impl Iterator<Item = (Logical, Checksum)> {
+        self.entries.iter().filter_map(move |entry| match *entry {
+            LogEntry::Write(at, sum, of) if of == stream => Some((at, sum)),
+            _ => None,
+        })
     }
 
-    /// Whether it may stand at this place of a volume: it ends in its segment and names blocks and
-    /// segments that there are.
-    pub fn fits(&self, shape: VolumeShape, within: Within) -> bool {
+    /// Its number of data blocks in a stream.
+    pub fn data(&self, stream: LogStream) -> u32 {
+        self.writes(stream).count() as u32
+    }
+
+    /// The parts that there are.
+    pub fn parts(&self) -> impl Iterator<Item = (LogStream, GroupPart)> {
+        let parts = LogStream::all().zip(self.parts);
+        parts.filter(|(_, part)| part.block != Physical::NONE)
+    }
+
+    /// Whether it may stand in a volume: its parts end in their segments, all data have a part, and
+    /// it names blocks and segments that there are.
+    pub fn fits(&self, shape: VolumeShape) -> bool {
         let end = |entry: &LogEntry| match *entry {
-            LogEntry::Write(at, _) => u64::from(at.0) + 1,
+            LogEntry::Write(at, ..) => u64::from(at.0) + 1,
             LogEntry::Trim(at, run) => u64::from(at.0) + u64::from(run),
         };
-        within.0 + 1 + self.data() <= shape.segment
-            && self.next.0 < shape.segments
-            && self.entries.iter().all(|entry| end(entry) <= u64::from(shape.logical))
+        LogStream::all().zip(self.parts).all(|(stream, part)| match self.data(stream) {
+            0 if part.block == Physical::NONE => true,
+            data => data < shape.left(part.block) && part.next.0 < shape.segments,
+        }) && self.entries.iter().all(|entry| end(entry) <= u64::from(shape.logical))
     }
 
     /// Writes it into `block`; returns the hash for the chain.
@@ -105,13 +145,17 @@ impl GroupHeader {
             self.sequence,
             self.durable,
             u64::from(self.chain),
-            u64::from(self.next.0),
             self.entries.len() as u64,
         ];
         words[..head.len()].copy_from_slice(&head);
+        for (word, part) in words[head.len()..].iter_mut().zip(self.parts) {
+            *word = joined(part.block.0, part.next.0);
+        }
         for (pair, entry) in words[GROUP_WORDS..].as_chunks_mut().0.iter_mut().zip(&self.entries) {
             *pair = match *entry {
-                LogEntry::Write(at, sum) => [u64::from(at.0), joined(sum.crc, sum.sum)],
+                LogEntry::Write(at, sum, stream) => {
+                    [joined(at.0, WRITE + u32::from(stream.0)), joined(sum.crc, sum.sum)]
+                }
                 LogEntry::Trim(at, run) => [joined(at.0, run), 0],
             };
         }
@@ -128,23 +172,28 @@ impl GroupHeader {
     pub fn decode(block: &mut [u8], volume: VolumeId) -> Option<(Self, u32)> {
         let sum = unseal(block, checked(true))?;
         let words = words(block);
-        let count = words[6] as usize;
+        let count = words[5] as usize;
         if words[0] != GROUP_MAGIC || words[1] != volume.0 || count > GROUP_ENTRIES {
             return None;
         }
         let entry = |&[place, sums]: &[u64; 2]| match split(place) {
-            (at, 0) => {
+            (at, run) if run < WRITE => LogEntry::Trim(Logical(at), run),
+            (at, stream) => {
                 let (crc, sum) = split(sums);
-                LogEntry::Write(Logical(at), Checksum { crc, sum })
+                let stream = LogStream((stream - WRITE) as u8);
+                LogEntry::Write(Logical(at), Checksum { crc, sum }, stream)
             }
-            (at, run) => LogEntry::Trim(Logical(at), run),
+        };
+        let part = |stream: usize| {
+            let (block, next) = split(words[6 + stream]);
+            GroupPart { block: Physical(block), next: SegmentNumber(next) }
         };
         let header = Self {
             volume,
             sequence: words[2],
             durable: words[3],
             chain: words[4] as u32,
-            next: SegmentNumber(words[5] as u32),
+            parts: std::array::from_fn(part),
             entries: words[GROUP_WORDS..].as_chunks().0[..count].iter().map(entry).collect(),
         };
         Some((header, sum.crc))
@@ -164,13 +213,14 @@ impl Superblock {
             u64::from(self.shape.segments),
             self.generation,
             u64::from(self.map_crc),
-            u64::from(position.segment.0),
-            u64::from(position.within.0),
-            u64::from(position.next.0),
             position.sequence,
             u64::from(position.chain),
         ];
         words[..head.len()].copy_from_slice(&head);
+        let heads = words[SUPERBLOCK_WORDS..].as_chunks_mut().0.iter_mut();
+        for (three, head) in heads.zip(position.heads) {
+            *three = [head.segment.0, head.within.0, head.next.0].map(u64::from);
+        }
         seal(&words, CHECKED, block);
     }
 
@@ -189,15 +239,16 @@ impl Superblock {
             segment: words[4] as u32,
             segments: words[5] as u32,
         };
-        let position = LogPosition {
-            segment: SegmentNumber(words[8] as u32),
-            within: Within(words[9] as u32),
-            next: SegmentNumber(words[10] as u32),
-            sequence: words[11],
-            chain: words[12] as u32,
+        let head = |stream: usize| {
+            let [segment, within, next] = words[SUPERBLOCK_WORDS..].as_chunks().0[stream];
+            let segments = [segment, next].map(|word| SegmentNumber(word as u32));
+            Head { segment: segments[0], within: Within(within as u32), next: segments[1] }
         };
-        let is_within = position.segment.max(position.next).0 < shape.segments
-            && position.within.0 <= shape.segment;
+        let heads = std::array::from_fn(head);
+        let position = LogPosition { heads, sequence: words[8], chain: words[9] as u32 };
+        let is_within = heads.iter().all(|head| {
+            head.segment.max(head.next).0 < shape.segments && head.within.0 <= shape.segment
+        });
         if !SEGMENT_BLOCKS.contains(&shape.segment) || !is_within {
             return None;
         }
@@ -258,11 +309,14 @@ mod tests {
 
     fn header() -> GroupHeader {
         let sum = Checksum { crc: 7, sum: 9 };
-        let mut entries =
-            vec![LogEntry::Write(Logical(3), sum), LogEntry::Trim(Logical(8), 70_000)];
-        entries.resize(GROUP_ENTRIES, LogEntry::Write(Logical(u32::MAX), sum));
-        let (volume, next) = (VolumeId(5), SegmentNumber(4));
-        GroupHeader { volume, sequence: 11, durable: 10, chain: 12, next, entries }
+        let mut entries = vec![
+            LogEntry::Write(Logical(3), sum, LogStream(1)),
+            LogEntry::Trim(Logical(8), 70_000),
+        ];
+        entries.resize(GROUP_ENTRIES, LogEntry::Write(Logical(u32::MAX), sum, LogStream::OLD));
+        let part = |n| GroupPart { block: Physical(n + 40), next: SegmentNumber(n) };
+        let parts = [0, 1, 2, 3].map(part);
+        GroupHeader { volume: VolumeId(5), sequence: 11, durable: 10, chain: 12, parts, entries }
     }
 
     fn superblock() -> Superblock {
@@ -272,9 +326,11 @@ mod tests {
             generation: 5,
             map_crc: 6,
             position: LogPosition {
-                segment: SegmentNumber(3),
-                within: Within(7),
-                next: SegmentNumber(1),
+                heads: [1, 2, 3, 0].map(|n| Head {
+                    segment: SegmentNumber(n),
+                    within: Within(n + 4),
+                    next: SegmentNumber(3 - n),
+                }),
                 sequence: 10,
                 chain: 11,
             },
@@ -305,6 +361,11 @@ mod tests {
         header().encode(&mut block);
         assert_eq!(GroupHeader::decode(&mut block, VolumeId(6)), None);
         assert_eq!(Superblock::decode(&mut block), None);
+        superblock().encode(&mut block);
+        let mut words = words(&block);
+        words[1] = 1;
+        seal(&words, CHECKED, &mut block);
+        assert_eq!(Superblock::decode(&mut block), Some(Err(1)));
         let mut random = Random::new(3);
         for _ in 0..1000 {
             random.fill(&mut block);

@@ -1,9 +1,14 @@
 //! A log-structured translation layer: random writes of 4 KiB become sequential appends.
 //!
 //! A [`LogVolume`] lives on a [`BlockDevice`]. Writes are gathered into *groups*: a header block that
-//! names and checks the data blocks behind it. A group is one contiguous write, and groups fill one
-//! *segment* after another. A map in memory knows where each logical block is; a collector copies
-//! what is still live out of the emptiest segments, so that they can be written again.
+//! names and checks the data blocks behind it. Groups fill *segments*, one after another. A map in
+//! memory knows where each logical block is; a collector copies what is still live out of segments, so
+//! that they can be written again.
+//!
+//! Blocks that die together belong together: a segment that is all garbage costs no copies. So the log
+//! has four *streams* with segments of their own: writes over blocks that were young, other writes,
+//! first copies, later copies. A group is one contiguous write in each stream that it has blocks for, and
+//! counts only as a whole; its header is in each, and holds the order of all.
 //!
 //! What holds after any crash of the device, at any moment, that of recovery included:
 //!
@@ -17,7 +22,8 @@
 //! damage is an error too.
 //!
 //! Limits: all calls are synchronous, and a caller uses a volume alone. The map takes 8 bytes of
-//! memory per block (2 MiB per GiB). A checkpoint writes the whole map.
+//! memory per block (2 MiB per GiB), a group up to 1 MiB for each stream. A checkpoint writes the whole
+//! map. Which segments are old is forgotten when a volume is closed.
 
 mod checkpoint;
 mod checksum;
@@ -34,7 +40,7 @@ mod shape;
 mod volume;
 mod worth;
 
-pub use device::{BlockAction, BlockDevice, BlockError};
+pub use device::{BlockAction, BlockDevice, BlockError, ReadPart};
 pub use error::LayerError;
 pub use memory::{BlockMemory, CrashLoss};
 pub use shape::VolumeId;
@@ -46,6 +52,9 @@ pub const BLOCK: units::Bytes = units::Bytes::kib(4);
 
 /// [`BLOCK`] as a length of buffers.
 const BLOCK_LEN: usize = 4096;
+
+/// Dead blocks between live ones that are read along: a request of its own costs more on most devices.
+const GAP: u32 = 4;
 
 #[cfg(test)]
 #[path = "../tests/crash/mod.rs"]

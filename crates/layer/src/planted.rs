@@ -47,6 +47,20 @@ pub(crate) enum PlantedBug {
     FailureForgotten,
     /// A flipped bit of a header looks like a torn write.
     NoMending,
+    /// Recovery looks for groups in the first stream only.
+    OneStream,
+    /// Recovery goes on in the first part of a group only.
+    OnePartGoesOn,
+    /// Recovery does not check the data of a group in all its parts.
+    OnePartChecked,
+    /// Recovery accepts a group with a part whose header is torn.
+    PartWithoutHeader,
+    /// Recovery applies the entries of a group stream by stream, so a copy hides a newer write.
+    StreamByStream,
+    /// Damage is looked for in the first stream only.
+    DamageInOneStream,
+    /// The next segments of the streams are not set aside when the volume is opened.
+    NextForgotten,
 }
 
 #[cfg(test)]

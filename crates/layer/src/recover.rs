@@ -3,21 +3,19 @@
 use units::Bytes;
 
 use crate::checkpoint::{SUPERBLOCKS, read_map};
-use crate::checksum::{Checksum, Difference};
+use crate::checksum::Difference;
 use crate::device::BlockDevice;
 use crate::error::LayerError;
-use crate::format::{GroupHeader, LogEntry, LogPosition, Superblock, VERSION};
+use crate::format::{GroupHeader, Head, LogEntry, LogPosition, Superblock, VERSION};
 use crate::map::BlockPlace;
 use crate::planted::{PlantedBug, planted};
-use crate::shape::{Logical, Physical, SegmentNumber, Within};
+use crate::shape::{LogStream, Logical, Physical, SegmentNumber, Within};
 use crate::volume::LogVolume;
 use crate::{BLOCK, BLOCK_LEN};
 
 /// A group of the log.
 struct FoundGroup {
     header: GroupHeader,
-    /// Its first data block.
-    data: Physical,
     /// Where the log goes on.
     after: LogPosition,
 }
@@ -70,9 +68,9 @@ impl<D: BlockDevice> LogVolume<D> {
         }
         self.refuse_damage(position)?;
         while let Some(group) = self.group_at(self.position)? {
-            let is_whole = group.header.sequence <= durable || self.is_whole(&group)?;
+            let is_whole = group.header.sequence <= durable || self.is_whole(&group.header)?;
             if is_whole || planted(PlantedBug::NoDataCheck) {
-                self.apply(&group);
+                self.apply(group.header);
             } else if !planted(PlantedBug::AcceptHole) {
                 break;
             }
@@ -81,77 +79,114 @@ impl<D: BlockDevice> LogVolume<D> {
         Ok(())
     }
 
-    /// Where the group after this position begins.
-    fn group_place(&self, position: LogPosition) -> (SegmentNumber, Within) {
-        match self.shape.segment - position.within.0 {
-            0 | 1 => (position.next, Within(0)),
-            _ => (position.segment, position.within),
+    /// Where the next part of a stream begins.
+    fn part_place(&self, head: Head) -> (SegmentNumber, Within) {
+        match self.shape.segment - head.within.0 {
+            0 | 1 => (head.next, Within(0)),
+            _ => (head.segment, head.within),
         }
     }
 
-    /// The group that follows a position, if its header is whole. Its data may not be.
+    /// The group that follows a position, if one of its headers is whole. All else of it may not be.
     fn group_at(&mut self, position: LogPosition) -> Result<Option<FoundGroup>, LayerError> {
-        let (segment, within) = self.group_place(position);
-        let mut block = [0; BLOCK_LEN];
-        self.device.read(self.shape.block(segment, within).offset(), &mut block)?;
-        let Some((header, chain)) = GroupHeader::decode(&mut block, self.id) else {
-            return Ok(None);
-        };
-        let is_chained = header.chain == position.chain || planted(PlantedBug::NoChain);
-        let sequence = position.sequence + 1;
-        let end = within.0 + 1 + header.data();
-        if !is_chained || header.sequence != sequence || !header.fits(self.shape, within) {
-            return Ok(None);
+        let streams = if planted(PlantedBug::OneStream) { 1 } else { position.heads.len() };
+        for head in &position.heads[..streams] {
+            let (segment, within) = self.part_place(*head);
+            let mut block = [0; BLOCK_LEN];
+            self.device.read(self.shape.block(segment, within).offset(), &mut block)?;
+            let Some((header, chain)) = GroupHeader::decode(&mut block, self.id) else { continue };
+            let is_chained = header.chain == position.chain || planted(PlantedBug::NoChain);
+            let is_next = is_chained && header.sequence == position.sequence + 1;
+            if is_next && header.fits(self.shape) {
+                return Ok(self.found(header, position, chain));
+            }
         }
-        let within = Within(within.0 + 1);
-        let data = self.shape.block(segment, within);
-        let after =
-            LogPosition { segment, within: Within(end), next: header.next, sequence, chain };
-        Ok(Some(FoundGroup { header, data, after }))
+        Ok(None)
     }
 
-    /// The log seems to end here. It does not if a group further on, in this segment or the next, says
-    /// that the one which should be here was flushed.
+    /// The group of a header, if its parts are where the streams go on.
+    fn found(&self, header: GroupHeader, position: LogPosition, chain: u32) -> Option<FoundGroup> {
+        let mut after = LogPosition { sequence: header.sequence, chain, ..position };
+        for (n, (stream, part)) in header.parts().enumerate() {
+            let head = &mut after.heads[stream.index()];
+            let (segment, within) = self.part_place(*head);
+            if self.shape.block(segment, within) != part.block {
+                return None;
+            }
+            let within = Within(within.0 + 1 + header.data(stream));
+            if n == 0 || !planted(PlantedBug::OnePartGoesOn) {
+                *head = Head { segment, within, next: part.next };
+            }
+        }
+        Some(FoundGroup { header, after })
+    }
+
+    /// The log seems to end here. It does not if a group further on, in the segments that the streams
+    /// are in or go on in, says that the one which should be here was flushed.
     fn refuse_damage(&mut self, end: LogPosition) -> Result<(), LayerError> {
         let missing = end.sequence + 1;
-        let (segment, within) = self.group_place(end);
-        let here = (within.0 + 1..self.shape.segment).map(|within| (segment, Within(within)));
-        let next = (0..self.shape.segment).map(|within| (end.next, Within(within)));
+        let streams = if planted(PlantedBug::DamageInOneStream) { 1 } else { end.heads.len() };
         let mut block = [0; BLOCK_LEN];
-        for (segment, within) in here.chain(next) {
-            self.device.read(self.shape.block(segment, within).offset(), &mut block)?;
-            if !GroupHeader::seems_in(&block, self.id) {
-                continue;
-            }
-            match GroupHeader::decode(&mut block, self.id) {
-                Some((header, _)) if header.durable >= missing => {
-                    return Err(LayerError::LogDamaged { sequence: missing });
+        for head in &end.heads[..streams] {
+            let (segment, within) = self.part_place(*head);
+            let here = (within.0..self.shape.segment).map(|within| (segment, Within(within)));
+            let next = (0..self.shape.segment).map(|within| (head.next, Within(within)));
+            for (segment, within) in here.chain(next) {
+                self.device.read(self.shape.block(segment, within).offset(), &mut block)?;
+                if !GroupHeader::seems_in(&block, self.id) {
+                    continue;
                 }
-                _ => {}
+                match GroupHeader::decode(&mut block, self.id) {
+                    Some((header, _)) if header.durable >= missing => {
+                        return Err(LayerError::LogDamaged { sequence: missing });
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(())
     }
 
-    /// Whether the data of a group are on the device, but for a bit that flipped: a read reports that.
-    fn is_whole(&mut self, group: &FoundGroup) -> Result<bool, LayerError> {
+    /// Whether all parts of a group are on the device: their headers, and their data but for a bit that
+    /// flipped, which a read reports.
+    fn is_whole(&mut self, group: &GroupHeader) -> Result<bool, LayerError> {
         let mut block = [0; BLOCK_LEN];
-        for (at, (_, sum)) in (group.data.0..).map(Physical).zip(writes(&group.header)) {
-            self.device.read(at.offset(), &mut block)?;
-            if sum.difference(&block) == Difference::Other {
+        for (n, (stream, part)) in group.parts().enumerate() {
+            self.device.read(part.block.offset(), &mut block)?;
+            let header = GroupHeader::decode(&mut block, self.id);
+            let is_same = header.is_some_and(|(header, _)| header == *group);
+            if !is_same && !planted(PlantedBug::PartWithoutHeader) {
                 return Ok(false);
+            }
+            let data = (part.block.0 + 1..).map(Physical);
+            for (at, (_, sum)) in data.zip(group.writes(stream)) {
+                self.device.read(at.offset(), &mut block)?;
+                let is_torn = sum.difference(&block) == Difference::Other;
+                if is_torn && (n == 0 || !planted(PlantedBug::OnePartChecked)) {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
     }
 
-    fn apply(&mut self, group: &FoundGroup) {
-        let mut block = group.data;
-        for entry in &group.header.entries {
-            match *entry {
-                LogEntry::Write(at, sum) => {
-                    self.place(at, BlockPlace { block, crc: sum.crc });
+    fn apply(&mut self, group: GroupHeader) {
+        let mut blocks = group.parts.map(|part| part.block);
+        let mut entries = group.entries;
+        self.recovered.groups += 1;
+        self.recovered.changes += entries.len() as u64;
+        if planted(PlantedBug::StreamByStream) {
+            entries.sort_by_key(|entry| match *entry {
+                LogEntry::Write(.., stream) => stream,
+                LogEntry::Trim(..) => LogStream::SHORT,
+            });
+        }
+        for entry in entries {
+            match entry {
+                LogEntry::Write(at, sum, stream) => {
+                    let block = &mut blocks[stream.index()];
                     block.0 += 1;
+                    self.place(at, BlockPlace { block: *block, crc: sum.crc });
                 }
                 LogEntry::Trim(first, run) => {
                     for at in (first.0..first.0 + run).map(Logical) {
@@ -160,17 +195,7 @@ impl<D: BlockDevice> LogVolume<D> {
                 }
             }
         }
-        self.recovered.groups += 1;
-        self.recovered.changes += group.header.entries.len() as u64;
     }
-}
-
-/// The blocks that a group writes.
-pub(crate) fn writes(header: &GroupHeader) -> impl Iterator<Item = (Logical, Checksum)> {
-    header.entries.iter().filter_map(|entry| match *entry {
-        LogEntry::Write(at, sum) => Some((at, sum)),
-        LogEntry::Trim(..) => None,
-    })
 }
 
 /// The superblock of the newest checkpoint.

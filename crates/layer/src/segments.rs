@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use crate::format::Head;
 use crate::planted::{PlantedBug, planted};
-use crate::shape::{Physical, SegmentNumber, VolumeShape};
+use crate::shape::{LogStream, Physical, STREAMS, SegmentNumber, VolumeShape};
 
 /// What a segment is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,11 @@ pub(crate) enum SegmentUse {
 #[derive(Clone, Copy, Debug)]
 struct SegmentState {
     used: SegmentUse,
+    /// Of a segment that was written before the volume was opened: the oldest.
+    stream: LogStream,
     live: u32,
+    /// The clock when the log entered it.
+    entered: u32,
     /// Last group in it.
     last: u64,
     /// The group that holds the change which made it dead.
@@ -37,7 +42,14 @@ pub(crate) struct SegmentTable {
     states: Vec<SegmentState>,
     clean: VecDeque<SegmentNumber>,
     dead: Vec<SegmentNumber>,
+    /// Segments that the log has entered. It starts high, so that all that is there is old.
+    clock: u32,
+    /// Of the last [`RECENT`] writes, those over young blocks: a mean that decays, times [`RECENT`].
+    over_young: u32,
 }
+
+/// Writes that are looked back at.
+const RECENT: u32 = 1024;
 
 /// How far the log is safe: by a flush, and by a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +61,12 @@ pub(crate) struct SafeUpTo {
 impl SegmentTable {
     /// From the blocks of a map; `None` if one lies outside. Nothing is clean yet.
     pub fn of(shape: VolumeShape, blocks: impl Iterator<Item = Physical>) -> Option<Self> {
-        let state = SegmentState { used: SegmentUse::Full, live: 0, last: 0, died: 0 };
+        let (used, stream) = (SegmentUse::Full, LogStream::OLD);
+        let state = SegmentState { used, stream, live: 0, entered: 0, last: 0, died: 0 };
         let states = vec![state; shape.segments as usize];
-        let mut table = Self { shape, states, clean: VecDeque::new(), dead: Vec::new() };
+        let (clean, dead, clock) = (VecDeque::new(), Vec::new(), shape.segments);
+        let over_young = RECENT * RECENT / 2;
+        let mut table = Self { shape, states, clean, dead, clock, over_young };
         for block in blocks.filter(|&block| block != Physical::NONE) {
             let segment = shape.segment_of(block)?;
             table.state(segment).live += 1;
@@ -59,10 +74,14 @@ impl SegmentTable {
         Some(table)
     }
 
-    /// Marks the log's segments, which are `open`, and makes clean what has no live block.
-    pub fn sort(&mut self, open: [SegmentNumber; 2]) {
+    /// Marks the log's segments, and makes clean what has no live block.
+    pub fn sort(&mut self, heads: &[Head; STREAMS]) {
         self.clean.clear();
         self.dead.clear();
+        let mut open: Vec<SegmentNumber> = heads.iter().map(|head| head.segment).collect();
+        if !planted(PlantedBug::NextForgotten) {
+            open.extend(heads.iter().map(|head| head.next));
+        }
         for number in 0..self.shape.segments {
             let segment = SegmentNumber(number);
             let state = self.state(segment);
@@ -75,6 +94,41 @@ impl SegmentTable {
                 self.clean.push_back(segment);
             }
         }
+        for (stream, head) in LogStream::all().zip(heads) {
+            self.enter(head.segment, stream);
+        }
+    }
+
+    /// A stream goes on in this segment.
+    pub fn enter(&mut self, segment: SegmentNumber, stream: LogStream) {
+        self.clock = self.clock.saturating_add(1);
+        let entered = self.clock;
+        let state = self.state(segment);
+        (state.stream, state.entered) = (stream, entered);
+    }
+
+    /// The stream for a write over this block. Blocks that were written over soon will be again; one
+    /// that was copied in between was not. Where fewer than a quarter of all writes are such, they gain
+    /// less from a stream of their own than its headers cost.
+    pub fn stream_over(&mut self, block: Physical) -> LogStream {
+        let state = self.shape.segment_of(block).map(|segment| &self.states[segment.0 as usize]);
+        let is_young = state.is_some_and(|state| {
+            !state.stream.is_copies() && self.clock - state.entered < self.shape.young()
+        });
+        self.over_young -= self.over_young / RECENT;
+        self.over_young += RECENT * u32::from(is_young);
+        if is_young && self.is_skewed() { LogStream::SHORT } else { LogStream::LONG }
+    }
+
+    /// Whether a quarter of all writes are over young blocks.
+    fn is_skewed(&self) -> bool {
+        self.over_young > RECENT * RECENT / 4
+    }
+
+    /// Where copies of a stream's blocks go. Writes that prefer no block have copies of one kind, which a
+    /// second stream would only cut into shorter requests.
+    pub fn stream_of_copies(&self, of: LogStream) -> LogStream {
+        if self.is_skewed() { of.of_copies() } else { LogStream::COPIES }
     }
 
     fn state(&mut self, segment: SegmentNumber) -> &mut SegmentState {
@@ -166,22 +220,31 @@ impl SegmentTable {
         released
     }
 
-    /// The segments with the fewest live blocks, emptiest first: at most `count`, none with more than
+    /// The segments that are worth most, by their streams: at most `count`, none with more than
     /// `live_max` live blocks, none that the log since the checkpoint is in.
+    ///
+    /// Worth is free blocks, times age, by live blocks (Rosenblum and Ousterhout 1992): what is young
+    /// becomes emptier by itself. Where all are equally likely to be written over, it chooses as the
+    /// fewest live blocks do.
     pub fn victims(&self, count: usize, live_max: u32, checkpoint: u64) -> Vec<SegmentNumber> {
-        let mut found: Vec<(u32, SegmentNumber)> = (0..)
+        let cost = |state: &SegmentState| {
+            let free = u64::from(self.shape.segment.saturating_sub(state.live).max(1));
+            (u64::from(state.live) << 40) / (free * u64::from(self.clock - state.entered + 1))
+        };
+        let mut found: Vec<(u64, SegmentNumber)> = (0..)
             .zip(&self.states)
             .filter(|(_, state)| {
                 let is_covered = state.last <= checkpoint;
                 state.used == SegmentUse::Full && is_covered && state.live <= live_max
             })
-            .map(|(number, state)| (state.live, SegmentNumber(number)))
+            .map(|(number, state)| (cost(state), SegmentNumber(number)))
             .collect();
         if count < found.len() {
             found.select_nth_unstable(count);
             found.truncate(count);
         }
-        found.sort_unstable();
+        // One stream after the other: fewer groups have parts in two.
+        found.sort_unstable_by_key(|&(_, segment)| self.states[segment.0 as usize].stream);
         found.into_iter().map(|(_, segment)| segment).collect()
     }
 

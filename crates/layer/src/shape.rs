@@ -9,13 +9,17 @@
 use units::{ByteOffset, Bytes};
 
 use crate::error::LayerError;
+use crate::worth::LiveShare;
 use crate::{BLOCK, BLOCK_LEN};
 
 /// Bytes of one entry of the map.
 pub(crate) const MAP_ENTRY: usize = 8;
 
 /// Entries of one group; what a header has room for.
-pub(crate) const GROUP_ENTRIES: usize = 251;
+pub(crate) const GROUP_ENTRIES: usize = 250;
+
+/// Streams of the log. Each fills segments of its own.
+pub(crate) const STREAMS: usize = 4;
 
 /// Lengths of a segment, in blocks.
 pub(crate) const SEGMENT_BLOCKS: std::ops::RangeInclusive<u32> = 8..=1 << 16;
@@ -40,6 +44,38 @@ pub(crate) struct SegmentNumber(pub u32);
 /// A place in a segment, in blocks from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Within(pub u32);
+
+/// Which blocks share segments: those that are expected to be written over at about the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LogStream(pub u8);
+
+impl LogStream {
+    /// Writes over a block that was written not long ago.
+    pub const SHORT: Self = Self(0);
+    /// All other writes.
+    pub const LONG: Self = Self(1);
+    /// Blocks that were copied more than once.
+    pub const COPIES: Self = Self(2);
+    pub const OLD: Self = Self(STREAMS as u8 - 1);
+
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..STREAMS as u8).map(Self)
+    }
+
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub fn is_copies(self) -> bool {
+        self > Self::LONG
+    }
+
+    /// Where copies of its blocks go: those that outlive a segment are apart from those that outlive
+    /// two.
+    pub fn of_copies(self) -> Self {
+        Self(self.0 + 1).clamp(Self::COPIES, Self::OLD)
+    }
+}
 
 impl Physical {
     pub const NONE: Self = Self(0);
@@ -90,6 +126,24 @@ impl VolumeShape {
         Ok(shape)
     }
 
+    /// The volume of this logical size that fills such a share of its segments' data blocks, without those
+    /// that are kept clean or open.
+    pub fn for_share(logical: Bytes, segment: Bytes, live: LiveShare) -> Self {
+        let blocks = |bytes: Bytes| bytes.get().div_ceil(BLOCK.get()) as u32;
+        let (logical, segment) = (blocks(logical), blocks(segment).max(2));
+        let data = segment - segment.div_ceil(GROUP_ENTRIES as u32 + 1);
+        let wanted = f64::from(logical) / (live.get().max(0.01) * f64::from(data));
+        let mut shape = Self { logical, segment, segments: wanted.ceil() as u32 };
+        // The batch grows with the segments, up to eight.
+        for _ in 0..2 {
+            shape.segments = wanted.ceil() as u32 + (shape.low() + 2 * STREAMS) as u32;
+        }
+        while u64::from(logical) > shape.logical_max() {
+            shape.segments += 1;
+        }
+        shape
+    }
+
     /// Blocks of one checkpoint area.
     pub fn area(self) -> u64 {
         (u64::from(self.logical) * MAP_ENTRY as u64).div_ceil(BLOCK_LEN as u64)
@@ -124,15 +178,27 @@ impl VolumeShape {
         Some(SegmentNumber(beyond / self.segment)).filter(|segment| segment.0 < self.segments)
     }
 
+    /// Blocks from this one to the end of its segment; 0 outside of all.
+    pub fn left(self, block: Physical) -> u32 {
+        let beyond = self.segment_of(block).map(|_| block.0 - self.first_block() as u32);
+        beyond.map_or(0, |beyond| self.segment - beyond % self.segment)
+    }
+
     /// Victims that are emptied between two flushes.
     pub fn batch(self) -> usize {
         (self.segments as usize / 32).clamp(1, 8)
     }
 
     /// Clean segments that user writes leave to the collector: one for each victim of a batch, one
-    /// that the write itself may take, one to spare.
+    /// more since copies go into two streams, one that the write itself may take, one to spare.
     pub fn low(self) -> usize {
-        self.batch() + 2
+        self.batch() + 3
+    }
+
+    /// Age of a segment from which on what is written over in it did not live short, in segments that
+    /// the log has entered since. Half and twice as many cost 2 % more at most.
+    pub fn young(self) -> u32 {
+        (self.segments / 24).max(STREAMS as u32)
     }
 
     /// Segments after which a checkpoint is due. It bounds the log that recovery reads, and the
@@ -150,7 +216,8 @@ impl VolumeShape {
     /// Logical blocks for which a victim can always be found: spread over all segments but the
     /// reserve, they leave one with at most nine tenths live.
     fn logical_max(self) -> u64 {
-        let spare = self.low() + self.batch() + 1;
+        // Clean, and the two of each stream: all others are full once the dead are clean.
+        let spare = self.low() + 2 * STREAMS;
         let live = self.victim_live_max().min(self.segment * 9 / 10);
         u64::from(live) * u64::from(self.segments.saturating_sub(spare as u32))
     }

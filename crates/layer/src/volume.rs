@@ -5,13 +5,15 @@ use units::{ByteOffset, Bytes};
 use crate::checksum::Checksum;
 use crate::device::{BlockDevice, BlockError};
 use crate::error::LayerError;
-use crate::format::{GroupHeader, LogEntry, LogPosition};
+use crate::format::{GroupHeader, GroupPart, Head, LogEntry, LogPosition};
 use crate::map::{BlockMap, BlockPlace};
 use crate::planted::{PlantedBug, planted};
 use crate::segments::{SafeUpTo, SegmentTable, SegmentUse};
 use crate::shape::{
-    GROUP_ENTRIES, Logical, Physical, SegmentNumber, VolumeId, VolumeShape, Within,
+    GROUP_ENTRIES, LogStream, Logical, Physical, STREAMS, SegmentNumber, VolumeId, VolumeShape,
+    Within,
 };
+use crate::worth::LiveShare;
 use crate::{BLOCK, BLOCK_LEN};
 
 /// How a volume is made.
@@ -23,6 +25,14 @@ pub struct CreateOptions {
     pub segment: Bytes,
     /// Drawn at random by the caller.
     pub id: VolumeId,
+}
+
+impl CreateOptions {
+    /// The smallest device on which the volume fills this share of what the collector can choose from.
+    /// A share of 0 counts as one that is hardly above.
+    pub fn device_size(&self, live: LiveShare) -> Bytes {
+        VolumeShape::for_share(self.logical, self.segment, live).device_size()
+    }
 }
 
 /// What a volume has written since it was opened, in blocks.
@@ -70,18 +80,59 @@ pub struct LogVolume<D> {
 
 /// The group that is not on the device yet. Its blocks have their places already: the map needs
 /// no second kind of place, and a read looks here first.
+///
+/// It has a part in each stream, and is written as a whole: so its entries are in the order of the
+/// writes, and a write in one stream cannot outlive an earlier one in another.
 #[derive(Debug)]
 pub(crate) struct OpenGroup {
+    parts: [OpenPart; STREAMS],
+    entries: Vec<LogEntry>,
+}
+
+#[derive(Debug)]
+struct OpenPart {
     /// A block for the header, then the data.
     buffer: Vec<u8>,
-    entries: Vec<LogEntry>,
     data: u32,
 }
 
 impl OpenGroup {
     pub fn new(shape: VolumeShape) -> Self {
         let blocks = GROUP_ENTRIES.min(shape.segment as usize - 1) + 1;
-        Self { buffer: vec![0; blocks * BLOCK_LEN], entries: Vec::new(), data: 0 }
+        let part = |_| OpenPart { buffer: vec![0; blocks * BLOCK_LEN], data: 0 };
+        Self { parts: std::array::from_fn(part), entries: Vec::new() }
+    }
+
+    fn data(&self, stream: LogStream) -> u32 {
+        self.parts[stream.index()].data
+    }
+
+    /// Whether it has a part in a stream. Trims alone have one in the first.
+    fn is_in(&self, stream: LogStream) -> bool {
+        let is_bare = || self.parts.iter().all(|part| part.data == 0);
+        self.data(stream) > 0 || stream == LogStream::SHORT && is_bare()
+    }
+}
+
+impl<D> LogVolume<D> {
+    /// The same volume by way of another handle of its device.
+    pub fn on<E>(self, device: E) -> LogVolume<E> {
+        LogVolume {
+            device,
+            id: self.id,
+            shape: self.shape,
+            generation: self.generation,
+            map: self.map,
+            segments: self.segments,
+            position: self.position,
+            group: self.group,
+            safe: self.safe,
+            log_segments: self.log_segments,
+            failure: self.failure,
+            counts: self.counts,
+            recovered: self.recovered,
+            copies: self.copies,
+        }
     }
 }
 
@@ -134,16 +185,41 @@ impl<D: BlockDevice> LogVolume<D> {
     }
 
     /// The data of a block that is still in the open group.
-    fn buffered(&self, block: Physical) -> Option<&[u8]> {
-        let slot = block.0.checked_sub(self.slot_block().0 - self.group.data)?;
-        let start = (slot as usize + 1) * BLOCK_LEN;
-        (slot < self.group.data).then(|| &self.group.buffer[start..start + BLOCK_LEN])
+    pub(crate) fn buffered(&self, block: Physical) -> Option<&[u8]> {
+        LogStream::all().zip(&self.group.parts).find_map(|(stream, part)| {
+            let slot = block.0.checked_sub(self.slot_block(stream).0 - part.data)?;
+            let start = (slot as usize + 1) * BLOCK_LEN;
+            (slot < part.data).then(|| &part.buffer[start..start + BLOCK_LEN])
+        })
     }
 
-    /// Where the next data block of the open group goes.
-    fn slot_block(&self) -> Physical {
-        let within = Within(self.position.within.0 + 1 + self.group.data);
-        self.shape.block(self.position.segment, within)
+    /// Where the next data block of the open group in a stream goes.
+    fn slot_block(&self, stream: LogStream) -> Physical {
+        Physical(self.part_block(stream).0 + 1 + self.group.data(stream))
+    }
+
+    /// Where the header of the open group in a stream goes.
+    fn part_block(&self, stream: LogStream) -> Physical {
+        let head = self.position.heads[stream.index()];
+        self.shape.block(head.segment, head.within)
+    }
+
+    /// Where on the device the blocks of a request lie, if they lie there one behind the other: for who
+    /// reads them there himself. Until they have been held against [`Self::is_as_written`], a write may
+    /// move them and something else be written there.
+    pub fn place_of(&self, at: ByteOffset, length: Bytes) -> Option<ByteOffset> {
+        let first = self.first_block(at, length).ok()?;
+        let blocks = (length.get() / BLOCK.get()) as usize;
+        let start = self.map.get(first).block;
+        let is_there = start != Physical::NONE && self.buffered(start).is_none();
+        (blocks > 0 && is_there && self.run_at(first, blocks) == blocks).then(|| start.offset())
+    }
+
+    /// Whether these are the data of the blocks from `at` on.
+    pub fn is_as_written(&self, at: ByteOffset, data: &[u8]) -> bool {
+        let Ok(first) = self.first_block(at, Bytes::new(data.len() as u64)) else { return false };
+        let blocks = (first.0..).map(Logical).zip(data.chunks(BLOCK_LEN));
+        blocks.into_iter().all(|(at, block)| crc32fast::hash(block) == self.map.get(at).crc)
     }
 
     /// Writes blocks. They are safe once [`Self::flush`] has returned; until then a crash may lose
@@ -152,7 +228,8 @@ impl<D: BlockDevice> LogVolume<D> {
         let first = self.first_block(at, Bytes::new(from.len() as u64))?;
         for (at, block) in (first.0..).map(Logical).zip(from.chunks(BLOCK_LEN)) {
             self.make_room()?;
-            self.append(at, block, Checksum::of(block))?;
+            let stream = self.segments.stream_over(self.map.get(at).block);
+            self.append(stream, at, block, Checksum::of(block))?;
             self.counts.written += 1;
         }
         Ok(())
@@ -166,7 +243,7 @@ impl<D: BlockDevice> LogVolume<D> {
             return self.writable();
         }
         self.make_room()?;
-        self.prepare()?;
+        self.prepare(LogStream::SHORT)?;
         if !planted(PlantedBug::TrimInMemory) {
             self.group.entries.push(LogEntry::Trim(first, run));
         }
@@ -212,9 +289,15 @@ impl<D: BlockDevice> LogVolume<D> {
         &self.device
     }
 
+    /// The device below, to read from where [`Self::place_of`] says.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
     /// Memory for its map, tables and buffers; the device's own not counted.
     pub fn memory(&self) -> Bytes {
-        let buffers = self.group.buffer.capacity() + self.copies.capacity();
+        let parts: usize = self.group.parts.iter().map(|part| part.buffer.capacity()).sum();
+        let buffers = parts + self.copies.capacity();
         Bytes::new((self.map.memory() + self.segments.memory() + buffers) as u64)
     }
 
@@ -250,17 +333,18 @@ impl<D: BlockDevice> LogVolume<D> {
     /// Puts a block at the end of the log. [`Self::make_room`] comes first, unless it is a copy.
     pub(crate) fn append(
         &mut self,
+        stream: LogStream,
         at: Logical,
         data: &[u8],
         sum: Checksum,
     ) -> Result<(), LayerError> {
-        self.prepare()?;
-        let place = BlockPlace { block: self.slot_block(), crc: sum.crc };
-        let group = &mut self.group;
-        let start = (group.data as usize + 1) * BLOCK_LEN;
-        group.buffer[start..start + BLOCK_LEN].copy_from_slice(data);
-        group.entries.push(LogEntry::Write(at, sum));
-        group.data += 1;
+        self.prepare(stream)?;
+        let place = BlockPlace { block: self.slot_block(stream), crc: sum.crc };
+        let part = &mut self.group.parts[stream.index()];
+        let start = (part.data as usize + 1) * BLOCK_LEN;
+        part.buffer[start..start + BLOCK_LEN].copy_from_slice(data);
+        part.data += 1;
+        self.group.entries.push(LogEntry::Write(at, sum, stream));
         self.place(at, place);
         Ok(())
     }
@@ -272,35 +356,41 @@ impl<D: BlockDevice> LogVolume<D> {
         self.segments.remove(before.block, self.position.sequence + 1);
     }
 
-    /// Makes room for one more entry with data in the open group.
-    fn prepare(&mut self) -> Result<(), LayerError> {
-        let left = self.shape.segment - self.position.within.0;
-        let is_full = self.group.entries.len() >= GROUP_ENTRIES || self.group.data + 1 >= left;
-        if is_full {
+    /// Makes room for one more entry with data in a stream of the open group.
+    fn prepare(&mut self, stream: LogStream) -> Result<(), LayerError> {
+        let left = self.shape.segment - self.position.heads[stream.index()].within.0;
+        let is_full = self.group.data(stream) + 1 >= left;
+        if is_full || self.group.entries.len() >= GROUP_ENTRIES {
             self.write_group()?;
         }
         // A group needs two blocks. Recovery goes by the same rule.
-        if self.shape.segment - self.position.within.0 < 2 {
-            self.next_segment()?;
+        if self.shape.segment - self.position.heads[stream.index()].within.0 < 2 {
+            self.next_segment(stream)?;
         }
         Ok(())
     }
 
-    fn next_segment(&mut self) -> Result<(), LayerError> {
+    /// Lets a stream go on in its next segment. Nothing may be in the open group: what died in the
+    /// segment that it leaves must have died by a group with a number.
+    fn next_segment(&mut self, stream: LogStream) -> Result<(), LayerError> {
         let next = self.segments.open().ok_or(LayerError::NoRoom)?;
-        self.segments.fill(self.position.segment, self.position.sequence);
-        self.position.segment = self.position.next;
-        self.position.within = Within(0);
-        self.position.next = next;
+        let head = &mut self.position.heads[stream.index()];
+        self.segments.fill(head.segment, self.position.sequence);
+        *head = Head { segment: head.next, within: Within(0), next };
+        self.segments.enter(head.segment, stream);
         self.log_segments += 1;
         Ok(())
     }
 
     /// Writes the open group, if there is anything in it.
     pub(crate) fn write_group(&mut self) -> Result<(), LayerError> {
-        let group = &mut self.group;
-        if group.entries.is_empty() {
+        if self.group.entries.is_empty() {
             return Ok(());
+        }
+        let mut parts = [GroupPart { block: Physical::NONE, next: SegmentNumber(0) }; STREAMS];
+        for stream in LogStream::all().filter(|&stream| self.group.is_in(stream)) {
+            let next = self.position.heads[stream.index()].next;
+            parts[stream.index()] = GroupPart { block: self.part_block(stream), next };
         }
         let is_early = planted(PlantedBug::DurableTooEarly);
         let header = GroupHeader {
@@ -308,21 +398,31 @@ impl<D: BlockDevice> LogVolume<D> {
             sequence: self.position.sequence + 1,
             durable: self.safe.durable + u64::from(is_early),
             chain: self.position.chain,
-            next: self.position.next,
-            entries: std::mem::take(&mut group.entries),
+            parts,
+            entries: std::mem::take(&mut self.group.entries),
         };
-        let chain = header.encode(&mut group.buffer[..BLOCK_LEN]);
-        group.entries = header.entries;
-        let blocks = group.data + 1;
-        let at = self.shape.block(self.position.segment, self.position.within).offset();
-        let written = self.device.write(at, &group.buffer[..blocks as usize * BLOCK_LEN]);
+        let mut block = [0; BLOCK_LEN];
+        let chain = header.encode(&mut block);
+        let mut written = Ok(());
+        for (stream, place) in header.parts() {
+            let part = &mut self.group.parts[stream.index()];
+            part.buffer[..BLOCK_LEN].copy_from_slice(&block);
+            let bytes = &part.buffer[..(part.data as usize + 1) * BLOCK_LEN];
+            written = written.and_then(|()| self.device.write(place.block.offset(), bytes));
+        }
+        self.group.entries = header.entries;
         self.stick(written)?;
+        // Only now, all at once: after a failure the blocks are read from memory.
+        let parts = self.group.parts.iter_mut().zip(header.parts);
+        for (head, (part, place)) in self.position.heads.iter_mut().zip(parts) {
+            if place.block != Physical::NONE {
+                head.within.0 += 1 + std::mem::take(&mut part.data);
+                self.counts.headers += 1;
+            }
+        }
         self.group.entries.clear();
-        self.group.data = 0;
         self.position.sequence += 1;
         self.position.chain = chain;
-        self.position.within.0 += blocks;
-        self.counts.headers += 1;
         Ok(())
     }
 

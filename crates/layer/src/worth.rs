@@ -4,9 +4,15 @@
 //! `u` of the space, a victim has the live share `v` where `u = (v - 1) / ln v`, and each written
 //! block costs `1 / (1 - v)` blocks of log (Desnoyers 2014, doi 10.1145/2825236.2825261, in the limit
 //! of large segments). The volume's own collector agrees within a few percent; its test says how many.
-//! Skewed writes cost more under a greedy collector.
+//! Writes that prefer some blocks cost less, since the volume keeps these apart.
+//!
+//! A victim's live blocks are read in spans, which go on over short gaps as the collector's do, or all of it is
+//! read, whichever costs less. With `D` the longest such gap in writes, a write of the user causes
+//! `v * (1 - v)^D` spans, and `(v + v^2 * sum of d * (1 - v)^d for d = 1..D) / (1 - v)` writes' lengths are read.
 
 use units::{Bytes, Nanos};
+
+use crate::{BLOCK, GAP};
 
 /// Share of the segments' space that is live, in `0.0..1.0`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -19,6 +25,8 @@ pub struct DeviceCosts {
     pub random_write: Nanos,
     /// Length of one random write.
     pub write: Bytes,
+    /// One random read of that length, where it is known.
+    pub random_read: Option<Nanos>,
     /// Reads of this length, one behind the other.
     pub sequential_read: Nanos,
     /// Writes of this length, one behind the other.
@@ -78,32 +86,60 @@ impl LiveShare {
 }
 
 impl DeviceCosts {
-    /// What the layer would make of the device at this live share. Victims' live blocks are read
-    /// once and written once. `None` if a time or a length is zero.
+    /// What the layer would make of the device at this live share. `None` if a time or a length is zero.
     pub fn forecast(&self, live: LiveShare) -> Option<LayerForecast> {
         let lengths = [self.write.get(), self.sequential.get()];
         let times = [self.random_write, self.sequential_read, self.sequential_write];
         if lengths.contains(&0) || times.contains(&Nanos::ZERO) {
             return None;
         }
-        let share = self.write.get() as f64 / self.sequential.get() as f64;
-        let seconds = |time: Nanos| time.get() as f64 / 1e9;
-        let read = seconds(self.sequential_read) * share;
-        let write = seconds(self.sequential_write) * share;
+        let cost = self.seconds_of_write(live);
         let bare = seconds(self.random_write);
-        let write_amplification = live.write_amplification();
-        let cost = write_amplification * write + (write_amplification - 1.0) * read;
-        // Where the cost is `bare`, solved for the amplification, the victims and the share.
-        let limit = (bare + read) / (write + read);
-        let break_even =
-            (limit > 1.0).then(|| LiveShare(LiveShare::with_victims(1.0 - 1.0 / limit)));
         Some(LayerForecast {
-            write_amplification,
+            write_amplification: live.write_amplification(),
             writes_per_second: 1.0 / cost,
             gain: bare / cost,
-            break_even,
+            break_even: self.break_even(),
         })
     }
+
+    /// The more is live, the more a write costs.
+    fn break_even(&self) -> Option<LiveShare> {
+        let bare = seconds(self.random_write);
+        let (mut low, mut high) = (0.0, 1.0);
+        if self.seconds_of_write(LiveShare(low)) >= bare {
+            return None;
+        }
+        while high - low > 1e-9 {
+            let middle = 0.5 * (low + high);
+            match self.seconds_of_write(LiveShare(middle)) < bare {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        Some(LiveShare(low))
+    }
+
+    /// Seconds of the device for a write of the user, the collector's work for it included.
+    fn seconds_of_write(&self, live: LiveShare) -> f64 {
+        let share = self.write.get() as f64 / self.sequential.get() as f64;
+        let read = seconds(self.sequential_read) * share;
+        let write = seconds(self.sequential_write) * share;
+        let v = live.of_victims().0;
+        let written = 1.0 / (1.0 - v);
+        let whole = if v > 0.0 { written * read } else { 0.0 };
+        let spans = self.random_read.map(|random| {
+            let longest = (u64::from(GAP) * BLOCK.get() / self.write.get()) as i32;
+            let along: f64 = (1..=longest).map(|d| f64::from(d) * (1.0 - v).powi(d)).sum();
+            let (spans, lengths) = (v * (1.0 - v).powi(longest), (v + v * v * along) * written);
+            spans * seconds(random).max(read) + (lengths - spans) * read
+        });
+        written * write + spans.map_or(whole, |spans| spans.min(whole))
+    }
+}
+
+fn seconds(time: Nanos) -> f64 {
+    time.get() as f64 / 1e9
 }
 
 #[cfg(test)]
@@ -124,42 +160,49 @@ mod tests {
         assert_eq!((LiveShare::new(1.0), LiveShare::new(f64::NAN)), (None, None));
     }
 
-    /// A cloud volume: 3000 random writes of 4 KiB per second, 125 MiB/s either way.
+    /// A cloud volume: 3000 requests and 125 MiB per second, either way. Wanted: what a volume made of it
+    /// (`plimsoll run random-write --target layer:array:gp3-alone,fill=0.6 --set block_size=4KiB`).
     #[test]
     fn a_cloud_volume_gains_until_it_is_nine_tenths_full() {
+        let request = Nanos::new(1_000_000_000 / 3000);
         let costs = DeviceCosts {
-            random_write: Nanos::new(1_000_000_000 / 3000),
+            random_write: request,
             write: Bytes::kib(4),
+            random_read: Some(request),
             sequential_read: Nanos::millis(8),
             sequential_write: Nanos::millis(8),
             sequential: Bytes::mib(1),
         };
-        for (share, rate, gain) in
-            [(0.5, 21_200.0, 7.1), (0.6, 16_300.0, 5.4), (0.7, 11_600.0, 3.9), (0.8, 7_300.0, 2.4)]
-        {
+        for (share, rate) in [(0.4, 16_669.0), (0.6, 11_387.0), (0.8, 5_794.0)] {
             let seen = costs.forecast(live(share)).unwrap();
-            assert!((seen.writes_per_second / rate - 1.0).abs() < 0.01, "{share}: {seen:?}");
-            assert!((seen.gain - gain).abs() < 0.05, "{share}: {seen:?}");
+            let off = seen.writes_per_second / rate - 1.0;
+            assert!(off.abs() < 0.06, "{share}: {seen:?}, {off:+.3}");
             let even = seen.break_even.unwrap();
-            assert!((even.get() - 0.91).abs() < 0.005, "{even:?}");
+            assert!((even.get() - 0.905).abs() < 0.005, "{even:?}");
             let there = costs.forecast(even).unwrap();
             assert!((there.gain - 1.0).abs() < 1e-6, "{there:?}");
         }
     }
 
-    /// An old flash drive: 13 random 4 KiB writes per second bare, 100 of 16 KiB; 90 and 120 MB/s.
+    /// An old flash drive: 100 random writes of 16 KiB per second bare; 90 and 120 MB/s. Published for it: 30
+    /// times at 0.6. The rates wanted are those if only live blocks were read, at full speed.
     #[test]
     fn an_old_flash_drive_gains_thirty_times() {
         let costs = DeviceCosts {
             random_write: Nanos::millis(10),
             write: Bytes::kib(16),
+            random_read: Some(Nanos::new(136_533)),
             sequential_read: Nanos::new(1_000_000_000 / 120),
             sequential_write: Nanos::new(1_000_000_000 / 90),
             sequential: Bytes::new(1_000_000),
         };
         for (share, rate) in [(0.5, 3798.0), (0.6, 2986.0), (0.8, 1386.0), (0.9, 661.0)] {
-            let seen = costs.forecast(live(share)).unwrap().writes_per_second;
-            assert!((seen / rate - 1.0).abs() < 0.005, "{share}: {seen}, wanted {rate}");
+            let seen = costs.forecast(live(share)).unwrap().writes_per_second / rate;
+            assert!((0.92..1.0).contains(&seen), "{share}: {seen}");
+            // Whoever does not know what a random read costs reads all of a victim.
+            let blind = DeviceCosts { random_read: None, ..costs };
+            let blind = blind.forecast(live(share)).unwrap().writes_per_second / rate;
+            assert!((0.6..seen).contains(&blind), "{share}: {blind}");
         }
     }
 
@@ -168,6 +211,7 @@ mod tests {
         let costs = DeviceCosts {
             random_write: Nanos::micros(4),
             write: Bytes::kib(4),
+            random_read: Some(Nanos::micros(4)),
             sequential_read: Nanos::micros(4),
             sequential_write: Nanos::micros(4),
             sequential: Bytes::kib(4),

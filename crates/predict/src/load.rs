@@ -1,17 +1,15 @@
 //! A suite's cell as the load that an array is asked about.
 
 use array::{Addressing, Fill, Load};
-use suite::model::{
-    Access, Backend, Cell, Operation, Pacing, Spread, Stream, Suite, Work, WriteThrough,
-};
-use units::{Bytes, Nanos};
+use suite::model::{Access, Cell, Operation, Spread, Suite};
+use units::Bytes;
 
 /// What a cell asks for; an error says why that is not reckoned with.
 pub(crate) fn load(suite: &Suite, cell: &Cell, cache: Fill) -> Result<Load, String> {
     let [stream] = cell.streams.as_slice() else {
         return Err("several streams play at once".to_owned());
     };
-    if let Some(why) = unlike(stream) {
+    if let Some(why) = stream.why_not_plain() {
         return Err(why.to_owned());
     }
     let access = match stream.access {
@@ -50,19 +48,4 @@ pub(crate) fn load(suite: &Suite, cell: &Cell, cache: Fill) -> Result<Load, Stri
         files: suite.files.count,
         cache,
     })
-}
-
-fn unlike(stream: &Stream) -> Option<&'static str> {
-    let is_closed = matches!(stream.pacing, Pacing::Closed { think: Nanos::ZERO, .. });
-    if stream.work != Work::Blocks {
-        Some("it is about files or transactions")
-    } else if stream.sync.is_some() || stream.write_through != WriteThrough::No {
-        Some("it flushes")
-    } else if !stream.direct || stream.backend == Backend::Mmap {
-        Some("it goes through the page cache")
-    } else if !is_closed || stream.duty.is_some() {
-        Some("requests come at a rate or with pauses")
-    } else {
-        None
-    }
 }

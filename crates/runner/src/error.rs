@@ -225,6 +225,15 @@ pub enum RunError {
         /// What to do about it, if that can be told.
         hint: Option<String>,
     },
+    /// A volume of the layer that cannot be made.
+    #[error("cannot make a volume of the layer on {place}")]
+    Layer {
+        /// Where.
+        place: String,
+        /// Why.
+        #[source]
+        error: layer::LayerError,
+    },
     /// A model file that cannot be read.
     #[error("cannot use model {path}: {why}")]
     Model {
@@ -516,8 +525,8 @@ impl RunError {
     fn plain_hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::TargetName { .. } => {
-                "a path, `null:`, `memory:SIZE`, `model:FILE.toml` or `array:ARRAY`; a file named \
-                 like that is `./null:`"
+                "a path, `null:`, `memory:SIZE`, `model:FILE.toml`, `array:ARRAY` or `layer:TARGET`; a file \
+                 named like that is `./null:`"
             }
             Self::TooShort { .. } => "name a file with data in it",
             Self::NoRoom { .. } => "name another place, or less with `--size`",
@@ -566,6 +575,7 @@ impl RunError {
             Self::Array { .. } => {
                 "`plimsoll predict --list` has the arrays of the program: `docs/predict.md` says how to write one"
             }
+            Self::Layer { .. } => "look at the kernel log for errors of the device",
             Self::NoLine { .. } => {
                 "a level is of streams of the suite, up to 3 s, as in `reads p99<2ms`"
             }

@@ -13,7 +13,7 @@ use suite::SuiteSource;
 use suite::model::Suite;
 use units::Bytes;
 
-use crate::prepare::{Paths, SCRATCH, SIZE_UNIT, begins_empty, verifies};
+use crate::prepare::{Paths, SIZE_UNIT, begins_empty, verifies};
 use crate::rig::Site;
 use crate::several::{are_distinct, together};
 use crate::{Order, RunError, directory, left_behind, taken};
@@ -75,13 +75,14 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(host: &Host, path: &Path) -> Result<Self, RunError> {
+    /// * `scratch`: what its scratch file is called.
+    fn of(host: &Host, path: &Path, scratch: &str) -> Result<Self, RunError> {
         let given = path.to_path_buf();
         let found = stack::inspect(host, path)?;
         if !matches!(found.path.kind, PathKind::Directory) {
             return Ok(Self { given, target: found, directory: None });
         }
-        let scratch = found.path.resolved.join(SCRATCH);
+        let scratch = found.path.resolved.join(scratch);
         is_no_link(&scratch)?;
         let target = stack::inspect(host, &scratch)?;
         if target.path.resolved != scratch {
@@ -213,14 +214,16 @@ fn permitted(
 
 /// Files, directories, devices. Each has the suite's files; together they are the files of the
 /// run.
+///
+/// * `scratch`: what a scratch file is called; it ends in [`SCRATCH`](crate::prepare::SCRATCH).
 pub(crate) fn find_paths(
     host: &Host,
     order: &Order,
-    paths: &[PathBuf],
+    (paths, scratch): (&[PathBuf], &str),
     source: &mut SuiteSource,
 ) -> Result<Found, RunError> {
     allow_open_files();
-    let seen = paths.iter().map(|path| Seen::of(host, path));
+    let seen = paths.iter().map(|path| Seen::of(host, path, scratch));
     let seen = seen.collect::<Result<Vec<Seen>, RunError>>()?;
     let asked = size_all(&seen, order, source)?;
     let wanted = checked(source, None)?;

@@ -10,7 +10,7 @@ use rustix::fs::{FileType, FlockOperation};
 use stack::Mark;
 
 use crate::own::{self, Identity};
-use crate::prepare::{SCRATCH, is_of};
+use crate::prepare::{is_of, is_scratch};
 use crate::rigs::database;
 use crate::rigs::files::file_error;
 use crate::{RunError, directory};
@@ -53,7 +53,7 @@ pub fn remove_left_behind(header: &RunHeader) -> LeftBehind {
         several => several,
     };
     let bases = targets.iter().map(|target| Path::new(&target.resolved));
-    for base in bases.filter(|path| path.file_name().is_some_and(|name| name == SCRATCH)) {
+    for base in bases.filter(|path| is_scratch(path)) {
         let there = named_like(base);
         if there.is_empty() && header.state == RunState::Killed {
             found.missing.push(base.to_path_buf());

@@ -24,10 +24,15 @@ use crate::run::room;
 use crate::{Order, RunError, Settings, TargetName, directory};
 
 /// Name of a scratch file: always the same, so that one left behind by a kill is used again and
-/// not joined by another.
+/// not joined by another. That of a volume ends so.
 pub(crate) const SCRATCH: &str = "plimsoll-scratch.dat";
 /// Sizes that are up to us are whole multiples of this, so that direct I/O reaches a file's end.
 pub(crate) const SIZE_UNIT: u64 = 4096;
+
+/// Whether a path has the name of a scratch file.
+pub(crate) fn is_scratch(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(SCRATCH))
+}
 
 /// A run that has only to be started.
 #[derive(Debug)]
@@ -130,6 +135,10 @@ impl Prepared {
     /// What one side leaves behind the other meets, so neither may expect its own data: an error,
     /// as words, where they verify, or where they do not see the same files.
     pub fn share(&mut self, first: &Self) -> Result<(), &'static str> {
+        let is_layer = |prepared: &Self| prepared.header.target.given.starts_with("layer:");
+        if is_layer(self) || is_layer(first) {
+            return Err("the layer would find what the other side wrote");
+        }
         let (Some(ours), Some(theirs)) = (self.site.paths_mut(), first.site.paths()) else {
             return Ok(());
         };
@@ -403,9 +412,9 @@ pub fn prepare(order: &Order) -> Result<Prepared, RunError> {
         source.set("data=self-describing")?;
     }
     let found = match order.targets.as_slice() {
-        [] => find_paths(&host, order, &[PathBuf::from(".")], &mut source)?,
+        [] => find_paths(&host, order, (&[PathBuf::from(".")], SCRATCH), &mut source)?,
         [TargetName::Kind { kind, rest }] => (kind.find)(rest, order, &mut source)?,
-        several => find_paths(&host, order, &real(several)?, &mut source)?,
+        several => find_paths(&host, order, (&real(several)?, SCRATCH), &mut source)?,
     };
     let suite = checked(&source, found.capacity)?;
     let asks = suite.cells().flat_map(Cell::all_streams).any(|s| s.transactions().is_some());

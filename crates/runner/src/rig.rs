@@ -3,11 +3,15 @@
 //! A [`Site`] is decided and has changed nothing; [`Site::enter`] makes a [`Rig`] of it, which
 //! gives out the [`Stage`] of each visit: a [`Seat`] for each thread that plays.
 
+use std::sync::Arc;
+
+use device::Device;
 use record::{Counter, LedgerEntry, VisitRecord, Warning};
 use stack::Target;
 use suite::SuiteSource;
-use suite::model::{CacheStep, Cell, StartFile, Suite};
+use suite::model::{CacheStep, Cell, StartFile, Stream, Suite};
 use units::{Bytes, Nanos};
+use uring::FileSet;
 
 use crate::fill::Pass;
 use crate::find::Found;
@@ -25,7 +29,7 @@ pub struct Kind {
     /// Looks at it; the suite may have to fit.
     pub(crate) find: fn(&str, &Order, &mut SuiteSource) -> Result<Found, RunError>,
     /// Its time is its own: however long a visit is, it is over when it has been played.
-    pub(crate) own_clock: bool,
+    pub(crate) own_clock: fn(&str) -> bool,
 }
 
 impl PartialEq for Kind {
@@ -112,6 +116,10 @@ pub(crate) trait Rig: std::fmt::Debug {
     fn device(&mut self) -> Option<&mut Box<dyn Seat>> {
         None
     }
+    /// The device that is played on, for good.
+    fn give_up(&mut self) -> Option<Box<dyn Seat>> {
+        None
+    }
     /// Whether it can play on.
     fn is_whole(&self) -> bool {
         true
@@ -173,6 +181,10 @@ pub(crate) trait Rig: std::fmt::Debug {
     }
     /// Requests did not come back: nor may what else is asked of the same place.
     fn hangs(&mut self) {}
+    /// The files as a stream would open them, for what is not played; `None` where there are none.
+    fn opened(&mut self, _stream: &Stream) -> Result<Option<Arc<FileSet>>, RunError> {
+        Ok(None)
+    }
     /// The smallest unit of direct I/O as the opened files have it.
     fn direct_unit(&mut self, _cell: &Cell) -> Result<Option<Bytes>, RunError> {
         Ok(None)
@@ -205,6 +217,10 @@ pub(crate) trait Rig: std::fmt::Debug {
 pub(crate) trait Seat: std::fmt::Debug + Send {
     /// Plays them; `None` where the visit was called off before it began.
     fn play(&mut self, turn: &Turn) -> Result<Option<Part>, RunError>;
+    /// A device with a clock of its own, to ask it for something besides.
+    fn as_device(&mut self) -> Option<&mut dyn Device> {
+        None
+    }
     /// A visit to `cell` is next.
     fn begin(&mut self, _cell: &Cell, _seed: u64) {}
     /// What its own clock says, from when it was made.
@@ -268,6 +284,10 @@ impl Rig for Twin {
 
     fn device(&mut self) -> Option<&mut Box<dyn Seat>> {
         self.device.as_mut().filter(|device| device.simulated_now().is_some())
+    }
+
+    fn give_up(&mut self) -> Option<Box<dyn Seat>> {
+        self.device.take()
     }
 
     fn is_whole(&self) -> bool {

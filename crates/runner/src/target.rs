@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::RunError;
 use crate::rig::Kind;
-use crate::rigs::KINDS;
+use crate::rigs::{KINDS, layer};
 
 /// A word so like the name of a kind of target (Jaro and Winkler) is a slip.
 const LIKE: f64 = 0.8;
@@ -52,9 +52,19 @@ impl TargetName {
         }
     }
 
+    /// What it is on, of a volume of the layer; else itself.
+    pub fn below_layer(self) -> Self {
+        match &self {
+            Self::Kind { kind, rest } if **kind == layer::KIND => {
+                layer::below(rest).unwrap_or(self)
+            }
+            _ => self,
+        }
+    }
+
     /// Whether time there is its own, so that however long a visit is, it is over once played.
     pub fn has_own_clock(&self) -> bool {
-        matches!(self, Self::Kind { kind, .. } if kind.own_clock)
+        matches!(self, Self::Kind { kind, rest } if (kind.own_clock)(rest))
     }
 }
 

@@ -898,6 +898,23 @@ impl Stream {
         }
     }
 
+    /// Why its rate is not that of block requests around the page cache as fast as they are answered; `None`
+    /// if it is.
+    pub fn why_not_plain(&self) -> Option<&'static str> {
+        let is_closed = matches!(self.pacing, Pacing::Closed { think: Nanos::ZERO, .. });
+        if self.work != Work::Blocks {
+            Some("it is about files or transactions")
+        } else if self.sync.is_some() || self.write_through != WriteThrough::No {
+            Some("it flushes")
+        } else if !self.direct || self.backend == Backend::Mmap {
+            Some("it goes through the page cache")
+        } else if !is_closed || self.duty.is_some() {
+            Some("requests come at a rate or with pauses")
+        } else {
+            None
+        }
+    }
+
     /// The files that it is about.
     pub const fn directory(&self) -> Option<Directory> {
         self.work.directory()

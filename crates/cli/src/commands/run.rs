@@ -53,6 +53,8 @@ pub struct RunArgs {
     /// Not given: a scratch file in the current directory, sized to the free space and removed
     /// afterwards. Simulated: `null:` (our own overhead), `memory:SIZE`, `model:FILE.toml` (a
     /// simulated device on a virtual clock), `array:ARRAY` (an array of `plimsoll predict`).
+    /// `layer:TARGET` is a volume of the write-optimising layer there, made for the run and filled to 60 %;
+    /// `layer:TARGET,fill=80%` to more.
     ///
     /// May be repeated for files, directories and devices: each has the suite's files, and the
     /// suite's `spread` says how requests go over them.

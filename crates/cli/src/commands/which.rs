@@ -145,7 +145,8 @@ fn text(found: &Which) -> String {
 /// A place that is not there would be made, on another disk than was meant; one whose files are in
 /// memory would win against every disk, and keeps nothing.
 pub fn refuse_unfit(place: &str) -> Result<(), Failure> {
-    let TargetName::Path(path) = TargetName::parse(OsStr::new(place))? else { return Ok(()) };
+    let target = TargetName::parse(OsStr::new(place))?.below_layer();
+    let TargetName::Path(path) = target else { return Ok(()) };
     if !path.exists() {
         let message = format!("{place} is not there");
         let hint = "name a directory, a file or a device that exists, or `model:FILE`";

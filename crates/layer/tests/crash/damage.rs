@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{BlockAction, BlockDevice, BlockMemory, CrashLoss, LayerError, LogVolume};
 
-const SIZE: Size = Size { segment: 8, segments: 12, logical: 24 };
+const SIZE: Size = Size { segment: 8, segments: 19, logical: 24 };
 
 /// A volume in use, all flushed, with a log behind its checkpoint.
 fn flushed() -> Result<Life, String> {
@@ -71,22 +71,31 @@ fn a_flipped_bit_gives_right_data_or_an_error() {
     flips().unwrap();
 }
 
-/// Wipes the header of each of six flushed groups; four fill a segment. Only the last cannot be told
-/// from one that a crash has torn: nothing after it says that it was flushed.
-#[test]
-fn a_flushed_group_that_is_lost_is_no_end_of_the_log() {
-    let steps = (0..6).flat_map(|block| [Step::Write(block, 1), Step::Flush]);
-    let steps: Vec<Step> = steps.collect();
-    let life = Life::first(SIZE, &steps).unwrap();
-    for block in 0..6 {
+/// Wipes headers of flushed groups; four groups fill a segment, and a block that is written again goes
+/// into another stream. Only the last group cannot be told from one that a crash has torn: nothing after
+/// it says that it was flushed.
+pub fn a_group_is_lost() -> Result<(), String> {
+    let blocks = [6, 6, 0, 7, 7, 4, 2, 3, 0, 5];
+    let steps: Vec<Step> =
+        blocks.iter().flat_map(|&block| [Step::Write(block, 1), Step::Flush]).collect();
+    let life = Life::first(SIZE, &steps)?;
+    for (sequence, block) in [(2, 6), (5, 7), (6, 4), (7, 2), (8, 3), (9, 0), (10, 5)] {
         let mut device = life.device.clone();
-        device.write(find(&device, &life.history, block), &[0; BLOCK]).unwrap();
-        match LogVolume::open(&mut device).map(|volume| volume.recovered().groups) {
-            Err(LayerError::LogDamaged { sequence }) => assert_eq!(sequence, 1 + u64::from(block)),
-            Err(error) => panic!("{error}"),
-            Ok(groups) => assert_eq!((block, groups), (5, 5)),
+        device
+            .write(find(&device, &life.history, block), &[0; BLOCK])
+            .map_err(|e| e.to_string())?;
+        let seen = LogVolume::open(&mut device).map(|volume| volume.recovered().groups);
+        let wanted = if sequence < 10 { Err(LayerError::LogDamaged { sequence }) } else { Ok(9) };
+        if seen != wanted {
+            return Err(format!("without group {sequence}: {seen:?}, wanted {wanted:?}"));
         }
     }
+    Ok(())
+}
+
+#[test]
+fn a_flushed_group_that_is_lost_is_no_end_of_the_log() {
+    a_group_is_lost().unwrap();
 }
 
 /// Where the header is of the group whose first data block is the last write of `block`.
@@ -116,7 +125,7 @@ fn a_damaged_block_survives_collections_as_an_error() {
         volume.read(at(block), &mut data).unwrap();
         assert_eq!(id_of(&data), Some(block));
     }
-    assert!(volume.counts().copied > 500, "{:?}", volume.counts());
+    assert!(volume.counts().copied > 300, "{:?}", volume.counts());
     let error = volume.read(at(3), &mut data).unwrap_err();
     assert_eq!(error, LayerError::BlockDamaged { at: at(3) });
     assert_eq!(volume.audit(), [""; 0]);
@@ -218,8 +227,8 @@ pub fn a_group_repeats() -> Result<(), String> {
     device = device.journaled();
     let mut volume = open(&mut device)?;
     let before = volume.device.changes();
-    for data in [&first, &second, &contents(3)] {
-        volume.write(at(0), data).map_err(|error| error.to_string())?;
+    for (block, data) in [(0, &first), (7, &second), (14, &contents(3))] {
+        volume.write(at(block), data).map_err(|error| error.to_string())?;
     }
     if volume.device.changes() != before + 2 {
         return Err("wanted two groups".to_owned());
@@ -232,10 +241,10 @@ pub fn a_group_repeats() -> Result<(), String> {
     volume.flush().map_err(|error| error.to_string())?;
     let end = device.changes();
     let mut device = device.crash(end, CrashLoss::Subset(0));
-    let mut data = vec![0; BLOCK];
+    let mut data = vec![0; 14 * BLOCK];
     open(&mut device)?.read(at(0), &mut data).map_err(|error| error.to_string())?;
-    match id_of(&data) {
-        Some(1) => Ok(()),
+    match [0, 7].map(|block| id_of(&data[block * BLOCK..][..BLOCK])) {
+        [Some(1), Some(0)] => Ok(()),
         other => Err(format!("shows {other:?}, not what was written last")),
     }
 }

@@ -19,7 +19,7 @@ const ALPHABET: [&[Step]; 8] = [
 ];
 
 /// The smallest: four blocks, two of them full from the start.
-const SIZE: Size = Size { segment: 8, segments: 8, logical: 4 };
+const SIZE: Size = Size { segment: 8, segments: 15, logical: 4 };
 
 /// Pending changes of which all subsets are tried.
 const PENDING_MAX: usize = 6;

@@ -9,10 +9,10 @@ use crate::{BlockMemory, CrashLoss};
 const CRASHES: u64 = 50_000;
 
 const SIZES: [Size; 4] = [
-    Size { segment: 8, segments: 12, logical: 28 },
-    Size { segment: 9, segments: 9, logical: 12 },
-    Size { segment: 16, segments: 10, logical: 40 },
-    Size { segment: 32, segments: 8, logical: 40 },
+    Size { segment: 8, segments: 19, logical: 28 },
+    Size { segment: 9, segments: 16, logical: 12 },
+    Size { segment: 16, segments: 17, logical: 40 },
+    Size { segment: 32, segments: 15, logical: 40 },
 ];
 
 fn number(name: &str) -> Option<u64> {
@@ -40,7 +40,7 @@ fn large_groups_are_torn_too() {
 }
 
 pub fn torn_groups() -> Result<(), String> {
-    let size = Size { segment: 100, segments: 8, logical: 100 };
+    let size = Size { segment: 100, segments: 15, logical: 100 };
     let round = (0..20).map(|n| Step::Write(5 * n, 5));
     let steps: Vec<Step> = round.clone().chain([Step::Flush]).chain(round.clone()).collect();
     let mut life = Life::first(size, &[steps.clone(), steps].concat())?;

@@ -10,8 +10,11 @@ mod exhaustive;
 mod lives;
 mod planted_bugs;
 
+use std::collections::HashMap;
+
 use units::{ByteOffset, Bytes};
 
+use crate::shape::{Logical, Physical, SegmentNumber, Within};
 use crate::{BlockMemory, CreateOptions, LogVolume, VolumeId};
 
 pub const BLOCK: usize = 4096;
@@ -214,12 +217,36 @@ pub fn recover(
     compare(&mut volume, history, allowed)
 }
 
+/// Blocks that the collector would not find: no header on the device names them.
+fn unnamed(volume: &mut LogVolume<&mut BlockMemory>) -> Vec<String> {
+    let mut named = HashMap::new();
+    let shape = volume.shape;
+    for segment in (0..shape.segments).map(SegmentNumber) {
+        let mut within = Within(0);
+        while let Some((header, stream)) = volume.header_at(segment, within) {
+            let first = shape.block(segment, within).0 + 1;
+            named.extend((first..).zip(header.writes(stream)).map(|(block, (at, _))| (block, at)));
+            within.0 += 1 + header.data(stream);
+            if within.0 == shape.segment {
+                break;
+            }
+        }
+    }
+    let places = (0..).map(Logical).zip(volume.map.iter());
+    let lost = places.filter(|&(at, place)| {
+        let is_written = place.block != Physical::NONE && volume.buffered(place.block).is_none();
+        is_written && named.get(&place.block.0) != Some(&at)
+    });
+    lost.map(|(at, place)| format!("no header names {at:?} at {:?}", place.block)).collect()
+}
+
 fn compare(
     volume: &mut LogVolume<&mut BlockMemory>,
     history: &WriteHistory,
     allowed: std::ops::RangeInclusive<usize>,
 ) -> Result<usize, String> {
-    let faults = volume.audit();
+    let mut faults = volume.audit();
+    faults.extend(unnamed(volume));
     if !faults.is_empty() {
         return Err(format!("audit: {}", faults.join("; ")));
     }

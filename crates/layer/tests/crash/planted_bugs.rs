@@ -33,7 +33,6 @@ fn bugs_of_order_and_recovery_are_caught_by_crashes() {
         PlantedBug::FreeBeforeFlush,
         PlantedBug::FreeBeforeCheckpoint,
         PlantedBug::FreeBeforeSuperblock,
-        PlantedBug::NoChain,
         PlantedBug::DurableTooEarly,
         PlantedBug::NoReserve,
         PlantedBug::NoDataCheck,
@@ -44,6 +43,12 @@ fn bugs_of_order_and_recovery_are_caught_by_crashes() {
         PlantedBug::LaggingSuperblock,
         PlantedBug::CopyOfDead,
         PlantedBug::TrimInMemory,
+        PlantedBug::OneStream,
+        PlantedBug::OnePartGoesOn,
+        PlantedBug::OnePartChecked,
+        PlantedBug::PartWithoutHeader,
+        PlantedBug::StreamByStream,
+        PlantedBug::NextForgotten,
     ];
     assert_caught(&bugs, some_lives);
 }
@@ -60,11 +65,19 @@ fn a_large_group_that_is_torn_and_accepted_is_caught() {
 }
 
 #[test]
+fn damage_that_is_not_looked_for_everywhere_is_caught() {
+    assert_caught(&[PlantedBug::DamageInOneStream], damage::a_group_is_lost);
+}
+
+#[test]
 fn a_failure_that_is_forgotten_is_caught() {
     assert_caught(&[PlantedBug::FailureForgotten], damage::failures);
 }
 
 #[test]
-fn a_chain_that_goes_on_after_recovery_is_caught() {
-    assert_caught(&[PlantedBug::SameChainAfterRecovery], damage::a_group_repeats);
+fn a_chain_that_is_ignored_or_goes_on_after_recovery_is_caught() {
+    assert_caught(
+        &[PlantedBug::SameChainAfterRecovery, PlantedBug::NoChain],
+        damage::a_group_repeats,
+    );
 }

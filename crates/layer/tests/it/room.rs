@@ -20,7 +20,7 @@ fn fullest(segment: Bytes, segments: u64) -> Bytes {
 #[test]
 fn the_fullest_volume_takes_writes_for_ever() {
     for (segment, segments, flush_every) in
-        [(8, 8, 1), (8, 12, 1), (8, 40, 3), (9, 20, 1), (16, 16, 2), (64, 12, 1), (64, 64, 100)]
+        [(8, 15, 1), (8, 19, 1), (8, 47, 3), (9, 27, 1), (16, 23, 2), (64, 19, 1), (64, 71, 100)]
     {
         let segment = Bytes::kib(4 * segment);
         let logical = fullest(segment, segments);
@@ -51,7 +51,7 @@ fn the_fullest_volume_takes_writes_for_ever() {
 
 #[test]
 fn trims_alone_do_not_fill_the_log() {
-    let mut volume = volume(Bytes::kib(32), 12, Bytes::kib(64));
+    let mut volume = volume(Bytes::kib(32), 19, Bytes::kib(64));
     for n in 0..2000 {
         volume.trim(at(n % 16), Bytes::kib(4)).unwrap();
         volume.flush().unwrap();
@@ -76,7 +76,7 @@ fn idle_collections_free_what_is_worth_it_and_end() {
 
 #[test]
 fn requests_that_make_no_sense_are_refused() {
-    let mut volume = volume(Bytes::kib(32), 12, Bytes::kib(64));
+    let mut volume = volume(Bytes::kib(32), 19, Bytes::kib(64));
     let unaligned = |result| matches!(result, Err(LayerError::Unaligned { .. }));
     assert!(unaligned(volume.write(units::ByteOffset::new(512), &block(1))));
     assert!(unaligned(volume.read(at(0), &mut [0; 512])));

@@ -25,7 +25,7 @@ pub(crate) const KIND: Kind = Kind {
         name => Ok(name.to_owned()),
     },
     find,
-    own_clock: true,
+    own_clock: |_| true,
 };
 
 fn find(rest: &str, _: &Order, _: &mut SuiteSource) -> Result<Found, RunError> {
@@ -161,6 +161,10 @@ impl Device for SimulatedArray {
 impl Seat for SimulatedArray {
     fn play(&mut self, turn: &Turn) -> Result<Option<Part>, RunError> {
         turn.on_twin(self, "array", true)
+    }
+
+    fn as_device(&mut self) -> Option<&mut dyn Device> {
+        Some(self)
     }
 
     fn begin(&mut self, cell: &Cell, _: u64) {

@@ -13,7 +13,7 @@ pub(crate) const KIND: Kind = Kind {
     name: "count",
     rest: |rest| Ok(rest.to_owned()),
     find: |_, _, _| Ok(Found::twin(Box::new(Million), "count:", Bytes::ZERO)),
-    own_clock: false,
+    own_clock: |_| false,
 };
 
 #[derive(Debug)]

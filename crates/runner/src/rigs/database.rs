@@ -30,21 +30,21 @@ pub(crate) const POSTGRES: Kind = Kind {
     name: "postgres",
     rest: |rest| stored(Engine::Postgres, rest),
     find: |rest, order, source| find(Engine::Postgres, rest, order, source),
-    own_clock: false,
+    own_clock: |_| false,
 };
 
 pub(crate) const MARIADB: Kind = Kind {
     name: "mariadb",
     rest: |rest| stored(Engine::Mariadb, rest),
     find: |rest, order, source| find(Engine::Mariadb, rest, order, source),
-    own_clock: false,
+    own_clock: |_| false,
 };
 
 pub(crate) const SQLITE: Kind = Kind {
     name: "sqlite",
     rest: |rest| stored(Engine::Sqlite, rest),
     find: |rest, order, source| find(Engine::Sqlite, rest, order, source),
-    own_clock: false,
+    own_clock: |_| false,
 };
 
 /// What each engine comes with.

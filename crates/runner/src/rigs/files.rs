@@ -342,6 +342,10 @@ impl Rig for Files {
         self.leaving.hangs = true;
     }
 
+    fn opened(&mut self, stream: &Stream) -> Result<Option<Arc<FileSet>>, RunError> {
+        self.open(stream).map(Some)
+    }
+
     fn direct_unit(&mut self, cell: &Cell) -> Result<Option<Bytes>, RunError> {
         let Some(stream) = cell.streams.iter().find(|s| s.direct) else { return Ok(None) };
         Ok(self.open(stream)?.offset_alignment())

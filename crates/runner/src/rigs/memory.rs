@@ -14,7 +14,7 @@ use crate::rigs::files::{slots, twin_buffer};
 use crate::turn::{Part, Turn};
 use crate::{Order, RunError};
 
-pub(crate) const KIND: Kind = Kind { name: "memory", rest, find, own_clock: false };
+pub(crate) const KIND: Kind = Kind { name: "memory", rest, find, own_clock: |_| false };
 
 fn rest(rest: &str) -> Result<String, String> {
     match rest.parse::<Bytes>() {

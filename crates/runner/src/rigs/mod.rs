@@ -5,6 +5,7 @@ pub(crate) mod array;
 pub(crate) mod counter;
 pub(crate) mod database;
 pub(crate) mod files;
+pub(crate) mod layer;
 pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod null;
@@ -17,6 +18,7 @@ pub(crate) static KINDS: &[Kind] = &[
     memory::KIND,
     model::KIND,
     array::KIND,
+    layer::KIND,
     database::POSTGRES,
     database::MARIADB,
     database::SQLITE,

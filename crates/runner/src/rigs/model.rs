@@ -23,7 +23,7 @@ pub(crate) const KIND: Kind = Kind {
         path => Ok(path.to_owned()),
     },
     find,
-    own_clock: true,
+    own_clock: |_| true,
 };
 
 fn find(rest: &str, _: &Order, _: &mut SuiteSource) -> Result<Found, RunError> {
@@ -63,6 +63,10 @@ impl Site for TwinSpec {
 impl Seat for Faulty<Model> {
     fn play(&mut self, turn: &Turn) -> Result<Option<Part>, RunError> {
         turn.on_twin(self, "model", true)
+    }
+
+    fn as_device(&mut self) -> Option<&mut dyn Device> {
+        Some(self)
     }
 
     fn begin(&mut self, cell: &Cell, seed: u64) {
