@@ -25,6 +25,7 @@
 //! memory per block (2 MiB per GiB), a group up to 1 MiB for each stream. A checkpoint writes the whole
 //! map. Which segments are old is forgotten when a volume is closed.
 
+mod bytes;
 mod checkpoint;
 mod checksum;
 mod collect;
@@ -35,6 +36,7 @@ mod map;
 mod memory;
 mod planted;
 mod recover;
+mod scrub;
 mod segments;
 mod shape;
 mod volume;
@@ -43,6 +45,8 @@ mod worth;
 pub use device::{BlockAction, BlockDevice, BlockError, ReadPart};
 pub use error::LayerError;
 pub use memory::{BlockMemory, CrashLoss};
+pub use recover::is_volume;
+pub use scrub::{Scrubbed, Untouched};
 pub use shape::VolumeId;
 pub use volume::{CreateOptions, LogCounts, LogVolume, Recovered};
 pub use worth::{DeviceCosts, LayerForecast, LiveShare};

@@ -198,6 +198,11 @@ impl<D: BlockDevice> LogVolume<D> {
     }
 }
 
+/// Whether a volume of this version is on a device, as far as its superblocks tell.
+pub fn is_volume<D: BlockDevice>(device: &mut D) -> Result<(), LayerError> {
+    newest(device).map(drop)
+}
+
 /// The superblock of the newest checkpoint.
 fn newest<D: BlockDevice>(device: &mut D) -> Result<Superblock, LayerError> {
     if device.size() < Bytes::new(2 * BLOCK.get()) {

@@ -117,18 +117,18 @@ impl SegmentTable {
         });
         self.over_young -= self.over_young / RECENT;
         self.over_young += RECENT * u32::from(is_young);
-        if is_young && self.is_skewed() { LogStream::SHORT } else { LogStream::LONG }
-    }
-
-    /// Whether a quarter of all writes are over young blocks.
-    fn is_skewed(&self) -> bool {
-        self.over_young > RECENT * RECENT / 4
+        let is_usual = self.over_young > RECENT * RECENT / 4;
+        if is_young && is_usual { LogStream::SHORT } else { LogStream::LONG }
     }
 
     /// Where copies of a stream's blocks go. Writes that prefer no block have copies of one kind, which a
-    /// second stream would only cut into shorter requests.
+    /// second stream would only cut into shorter requests: of those as large a share is over young blocks
+    /// as young segments could hold of all blocks, and less once some of these were copied.
     pub fn stream_of_copies(&self, of: LogStream) -> LogStream {
-        if self.is_skewed() { of.of_copies() } else { LogStream::COPIES }
+        let VolumeShape { logical, segment, .. } = self.shape;
+        let share = f64::from(self.over_young) / f64::from(RECENT * RECENT);
+        let even = f64::from(self.shape.young() * segment) / f64::from(logical);
+        if share > 1.1 * even { of.of_copies() } else { LogStream::COPIES }
     }
 
     fn state(&mut self, segment: SegmentNumber) -> &mut SegmentState {

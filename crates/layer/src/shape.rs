@@ -54,8 +54,9 @@ impl LogStream {
     pub const SHORT: Self = Self(0);
     /// All other writes.
     pub const LONG: Self = Self(1);
-    /// Blocks that were copied more than once.
+    /// Blocks that the collector copied.
     pub const COPIES: Self = Self(2);
+    /// Those that it copied more than once.
     pub const OLD: Self = Self(STREAMS as u8 - 1);
 
     pub fn all() -> impl Iterator<Item = Self> {
@@ -131,17 +132,32 @@ impl VolumeShape {
     pub fn for_share(logical: Bytes, segment: Bytes, live: LiveShare) -> Self {
         let blocks = |bytes: Bytes| bytes.get().div_ceil(BLOCK.get()) as u32;
         let (logical, segment) = (blocks(logical), blocks(segment).max(2));
-        let data = segment - segment.div_ceil(GROUP_ENTRIES as u32 + 1);
-        let wanted = f64::from(logical) / (live.get().max(0.01) * f64::from(data));
-        let mut shape = Self { logical, segment, segments: wanted.ceil() as u32 };
+        let mut shape = Self { logical, segment, segments: 0 };
+        let wanted = f64::from(logical) / (live.get().max(0.01) * f64::from(shape.data()));
         // The batch grows with the segments, up to eight.
+        shape.segments = wanted.ceil() as u32;
         for _ in 0..2 {
-            shape.segments = wanted.ceil() as u32 + (shape.low() + 2 * STREAMS) as u32;
+            shape.segments = wanted.ceil() as u32 + shape.kept();
         }
         while u64::from(logical) > shape.logical_max() {
             shape.segments += 1;
         }
         shape
+    }
+
+    /// Blocks for data of a segment.
+    fn data(self) -> u32 {
+        self.segment - self.segment.div_ceil(GROUP_ENTRIES as u32 + 1)
+    }
+
+    /// Segments that are kept clean or open.
+    fn kept(self) -> u32 {
+        (self.low() + 2 * STREAMS) as u32
+    }
+
+    /// Blocks for data of all segments but those that are kept.
+    pub fn room(self) -> u64 {
+        u64::from(self.data()) * u64::from(self.segments.saturating_sub(self.kept()))
     }
 
     /// Blocks of one checkpoint area.
@@ -216,9 +232,8 @@ impl VolumeShape {
     /// Logical blocks for which a victim can always be found: spread over all segments but the
     /// reserve, they leave one with at most nine tenths live.
     fn logical_max(self) -> u64 {
-        // Clean, and the two of each stream: all others are full once the dead are clean.
-        let spare = self.low() + 2 * STREAMS;
+        // All but those kept are full once the dead are clean.
         let live = self.victim_live_max().min(self.segment * 9 / 10);
-        u64::from(live) * u64::from(self.segments.saturating_sub(spare as u32))
+        u64::from(live) * u64::from(self.segments.saturating_sub(self.kept()))
     }
 }

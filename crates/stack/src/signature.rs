@@ -123,6 +123,8 @@ const ROWS: &[Row] = &[
     row("LVM physical volume", Member, Start(536), b"LVM2 001"),
     row("LVM physical volume", Member, Start(1048), b"LVM2 001"),
     row("LVM physical volume", Member, Start(1560), b"LVM2 001"),
+    row("volume of plimsoll's layer", Member, Start(0), b"PlimSupr"),
+    row("volume of plimsoll's layer", Member, Start(4096), b"PlimSupr"),
     row("LVM label", Member, Start(0), b"LABELONE"),
     row("LVM label", Member, Start(512), b"LABELONE"),
     row("LVM label", Member, Start(1024), b"LABELONE"),

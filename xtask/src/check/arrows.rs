@@ -11,7 +11,7 @@ use crate::repo::Repo;
 const LEVELS: &[&[Room]] = &[
     &[pure("units"), edge("kernel")],
     &[pure("stats"), pure("finding")],
-    &[pure("device"), pure("layout"), pure("layer"), pure("tpcc")],
+    &[pure("device"), pure("layout"), pure("layer"), pure("nbd"), pure("tpcc")],
     &[pure("suite"), pure("array")],
     &[pure("record")],
     &[pure("plan"), pure("meter")],
@@ -19,7 +19,7 @@ const LEVELS: &[&[Room]] = &[
     &[pure("explain")],
     &[pure("study"), pure("predict")],
     &[pure("report"), pure("import"), edge("store"), edge("stack"), edge("uring"), edge("db")],
-    &[edge("runner"), edge("serve")],
+    &[edge("runner"), edge("serve"), edge("volume")],
     &[edge("cli")],
 ];
 

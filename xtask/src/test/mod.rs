@@ -24,6 +24,11 @@ const SOAK: &[(&str, &str)] = &[
     ("instructions", "cargo xtask instructions --check"),
     ("proofs", "cargo run --release --package plimsoll-proof -- --full"),
     ("kills", "PLIMSOLL_KILLS=1000 cargo test --package plimsoll-store --test it"),
+    (
+        "layer",
+        "PLIMSOLL_CRASHES=1000000 cargo test --release --package plimsoll-layer -- --nocapture",
+    ),
+    ("volumes", "PLIMSOLL_KILLS=200 cargo test --package plimsoll --test it volume"),
     ("databases", "PLIMSOLL_KILLS=40 cargo test --package plimsoll-db --test kills -- --nocapture"),
     ("lab", "cargo xtask lab --patience 2"),
 ];

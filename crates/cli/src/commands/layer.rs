@@ -10,6 +10,9 @@ use units::Nanos;
 
 use crate::args::Common;
 use crate::commands::live::{self, LiveArgs, SideFile};
+use crate::commands::volume::{
+    self, CheckArgs, CreateArgs, DestroyArgs, ServeVolumeArgs, StatusArgs,
+};
 use crate::commands::which::refuse_unfit;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -23,7 +26,10 @@ Examples:
   plimsoll layer worth /ssd --for innodb        # pages of 16 KiB
   plimsoll layer worth last                     # from a stored run, such as one of bm-flash
   plimsoll layer worth model:models/nvme.toml   # a simulated device
-  plimsoll layer worth array:gp3-alone";
+  plimsoll layer worth array:gp3-alone
+  plimsoll layer create /ssd/v --size 10GiB     # a volume that stays
+  plimsoll layer serve /ssd/v --socket /run/v   # as a block device (NBD), until Ctrl-C
+  plimsoll layer check /ssd/v                   # is all that was written there";
 
 /// Visits of each cell.
 const BLOCKS: u32 = 10;
@@ -47,6 +53,11 @@ pub struct LayerArgs {
 #[derive(Debug, Subcommand)]
 enum LayerCommand {
     Worth(Box<WorthArgs>),
+    Create(CreateArgs),
+    Serve(ServeVolumeArgs),
+    Status(StatusArgs),
+    Check(CheckArgs),
+    Destroy(DestroyArgs),
 }
 
 /// Would the layer make random writes faster here, and by how much
@@ -73,6 +84,11 @@ pub struct WorthArgs {
 pub fn layer(args: &LayerArgs, common: &Common, output: &Output) -> Result<ExitCode, Failure> {
     match &args.command {
         LayerCommand::Worth(args) => ask_worth(args, common, output),
+        LayerCommand::Create(args) => volume::create(args, output),
+        LayerCommand::Serve(args) => volume::serve(args, output),
+        LayerCommand::Status(args) => volume::status(args, output),
+        LayerCommand::Check(args) => volume::check(args, output),
+        LayerCommand::Destroy(args) => volume::destroy(args, output),
     }
 }
 

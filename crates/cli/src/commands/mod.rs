@@ -29,6 +29,7 @@ pub mod show;
 pub mod study;
 pub mod suites;
 pub mod table;
+pub mod volume;
 pub mod which;
 
 use crate::args::{self, Cli, Command};

@@ -108,7 +108,7 @@ pub fn run(
 }
 
 /// Of the time: different for every call.
-fn drawn() -> u64 {
+pub fn drawn() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = since.unwrap_or_default().as_nanos() as u64;
     derive_seed(nanos, &[u64::from(std::process::id())]) >> 16

@@ -31,6 +31,7 @@ mod signals;
 mod study;
 mod suites;
 mod unwritable;
+mod volume;
 mod which;
 mod world;
 mod written;

@@ -5,6 +5,7 @@
 mod amplification;
 mod room;
 mod shape;
+mod stored;
 
 use layer::{BlockMemory, CreateOptions, LogVolume, VolumeId};
 use units::{ByteOffset, Bytes};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use device::{Completion, Device, DeviceError, Errno, Full, Op, Request, Slot};
-use layer::{BLOCK, LayerError, LogVolume};
+use layer::{LayerError, LogVolume};
 use suite::model::{Stream, WriteThrough};
 use units::{ByteOffset, Bytes, Instant};
 
@@ -22,8 +22,6 @@ pub(super) struct VolumeDevice<'a> {
     in_flight: usize,
     /// Writes are durable when they are done.
     through: bool,
-    /// Room for requests that are not of whole blocks.
-    edges: Vec<u8>,
 }
 
 impl<'a> VolumeDevice<'a> {
@@ -43,7 +41,6 @@ impl<'a> VolumeDevice<'a> {
             reading: vec![None; slots],
             in_flight: 0,
             through: streams.iter().any(|stream| stream.write_through != WriteThrough::No),
-            edges: Vec::new(),
         }
     }
 
@@ -103,26 +100,25 @@ impl<'a> VolumeDevice<'a> {
     }
 
     fn perform(&mut self, request: Request) -> Result<u32, Errno> {
-        let start = self.start(&request).get();
+        let start = self.start(&request);
         let length = request.length as usize;
         let volume = &mut self.volume;
         let buffer = self.buffers.get_mut(request.slot.0 as usize).ok_or(Errno::EINVAL)?;
         match request.op {
             Op::Read | Op::Write => {
                 let data = buffer.get_mut(..length).ok_or(Errno::EINVAL)?;
-                moved(volume, request.op, start, data, &mut self.edges)
-                    .map_err(|error| errno(&error))?;
+                let moved = match request.op {
+                    Op::Read => volume.read_bytes(start, data),
+                    _ => volume.write_bytes(start, data),
+                };
+                moved.map_err(|error| errno(&error))?;
                 if request.op == Op::Write && self.through {
                     volume.flush().map_err(|error| errno(&error))?;
                 }
                 return Ok(request.length);
             }
             Op::Fsync | Op::Fdatasync | Op::SyncRange => volume.flush(),
-            Op::Trim => {
-                let end = (start + u64::from(request.length)) / BLOCK.get() * BLOCK.get();
-                let start = start.next_multiple_of(BLOCK.get());
-                volume.trim(ByteOffset::new(start), Bytes::new(end.saturating_sub(start)))
-            }
+            Op::Trim => volume.trim_within(start, Bytes::new(request.length.into())),
             Op::Create | Op::Stat | Op::Delete | Op::CopyRange | Op::Commit => {
                 return Err(Errno::EOPNOTSUPP);
             }
@@ -130,34 +126,6 @@ impl<'a> VolumeDevice<'a> {
         .map(|()| 0)
         .map_err(|error| errno(&error))
     }
-}
-
-/// Reads or writes; what is not of whole blocks by way of the blocks that hold it.
-fn moved(
-    volume: &mut LogVolume<SeamBlocks<'_>>,
-    op: Op,
-    start: u64,
-    data: &mut [u8],
-    edges: &mut Vec<u8>,
-) -> Result<(), LayerError> {
-    let is_whole = |n: u64| n.is_multiple_of(BLOCK.get());
-    let end = start + data.len() as u64;
-    let is_read = op == Op::Read;
-    if is_whole(start) && is_whole(end) {
-        let at = ByteOffset::new(start);
-        return if is_read { volume.read(at, data) } else { volume.write(at, data) };
-    }
-    let first = start / BLOCK.get() * BLOCK.get();
-    edges.resize((end.next_multiple_of(BLOCK.get()) - first) as usize, 0);
-    let at = ByteOffset::new(first);
-    volume.read(at, edges)?;
-    let within = &mut edges[(start - first) as usize..(end - first) as usize];
-    if is_read {
-        data.copy_from_slice(within);
-        return Ok(());
-    }
-    within.copy_from_slice(data);
-    volume.write(at, edges)
 }
 
 fn errno(error: &LayerError) -> Errno {

@@ -1,0 +1,334 @@
+//! `plimsoll layer create|serve|status|check|destroy`: volumes of the layer that stay.
+
+use std::io::{self, BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use layer::{LiveShare, LogVolume, Untouched, VolumeId};
+use serde::Serialize;
+use stack::Consent;
+use units::Bytes;
+use volume::{ServedVolume, VolumeError, VolumeFile, VolumeOrder, VolumePlan};
+
+use crate::commands::sequence::drawn;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::options::{Exception, Share};
+use crate::output::{Output, json};
+use crate::signals;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  plimsoll layer create /ssd/v --size 10GiB             # a file that takes 1.7 times that
+  plimsoll layer create /dev/sdx --destroy /dev/sdx     # a whole device, whose content is lost
+  plimsoll layer serve /ssd/v --socket /run/v.sock      # as a block device (NBD), until Ctrl-C
+  plimsoll layer status /ssd/v                          # how full, and whether it was closed
+  plimsoll layer check /ssd/v                           # is all as it was written
+  plimsoll layer destroy /ssd/v";
+
+/// The name of the contract of `--json`.
+const SCHEMA: &str = "plimsoll.volume/1";
+/// What the first maker of such a layer advised to stay below.
+const FILL_ADVISED: f64 = 0.6;
+const FILLS: std::ops::RangeInclusive<f64> = 0.1..=0.9;
+/// Damaged blocks that are told one by one.
+const TOLD_MAX: usize = 10;
+/// How often a scrub says how far it is.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
+/// Make a volume in a new file or on a device
+///
+/// The file gets all its room at once. Of a device the content is lost, so that `--destroy` must name it;
+/// what is mounted, in use or bears a file system is refused.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CreateArgs {
+    /// A file that is not there yet, or a block device
+    #[arg(value_name = "FILE|DEVICE")]
+    path: PathBuf,
+    /// What the volume offers; of a device, if not said, as much as it holds at this fill
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Bytes>,
+    /// How full the log is once all of the volume holds data: the fuller, the slower
+    #[arg(long, value_name = "SHARE", default_value = "60%")]
+    fill: Share,
+    /// Say what would be made, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// This block device's content may be lost
+    #[arg(long, value_name = "DEVICE")]
+    destroy: Option<PathBuf>,
+    /// Write the device although one check failed, or could not be made
+    #[arg(long, value_name = "WHAT", value_enum)]
+    even_though: Vec<Exception>,
+}
+
+/// Serve a volume as a block device (NBD) on a Unix socket, until Ctrl-C
+///
+/// Clients are `nbd-client -unix SOCKET /dev/nbd0`, `qemu-nbd`, `nbdfuse`, `nbdcopy` and others. What a client
+/// flushed is durable; what it did not is written within a second. Ctrl-C makes all durable and ends.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ServeVolumeArgs {
+    /// The file or device of the volume
+    #[arg(value_name = "FILE|DEVICE")]
+    path: PathBuf,
+    /// Where clients connect; one that a killed server left is replaced
+    #[arg(long, value_name = "SOCKET")]
+    socket: PathBuf,
+}
+
+/// Say what a volume is and how full, without a change to it
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct StatusArgs {
+    /// The file or device of the volume
+    #[arg(value_name = "FILE|DEVICE")]
+    path: PathBuf,
+    /// Print one JSON document (plimsoll.volume/1)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Read all of a volume and hold it against its checksums, without a change to it
+///
+/// Exit code 7 if anything is not what was written.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CheckArgs {
+    /// The file or device of the volume
+    #[arg(value_name = "FILE|DEVICE")]
+    path: PathBuf,
+    /// Print one JSON document (plimsoll.volume/1)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Remove a volume and all that is in it, for good
+///
+/// A file is removed; a device only forgets that there is a volume.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DestroyArgs {
+    /// The file or device of the volume
+    #[arg(value_name = "FILE|DEVICE")]
+    path: PathBuf,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// What is known of a volume.
+#[derive(Debug, Serialize)]
+struct Document {
+    schema: &'static str,
+    path: PathBuf,
+    /// What it offers.
+    size_bytes: u64,
+    /// Of these, what holds data.
+    live_bytes: u64,
+    /// Share of the log's room that holds data.
+    fill: f64,
+    /// Whether it was closed, so that nothing had to be recovered.
+    closed: bool,
+    /// What recovery found behind the last checkpoint: groups of writes.
+    recovered_groups: u64,
+    /// Where data are not what was written; `null` if that was not asked.
+    damaged: Option<Vec<u64>>,
+    /// What else does not agree; `null` if that was not asked.
+    faults: Option<Vec<String>>,
+}
+
+impl From<VolumeError> for Failure {
+    fn from(error: VolumeError) -> Self {
+        let code = match &error {
+            VolumeError::Refused(_) | VolumeError::Exists { .. } | VolumeError::InUse { .. } => {
+                ExitCode::Refused
+            }
+            VolumeError::Kind { .. } | VolumeError::TooSmall { .. } => ExitCode::Usage,
+            _ => ExitCode::Target,
+        };
+        let hint = error.hint();
+        let failure = Self::from_error(code, error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+pub fn create(args: &CreateArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let fill = Some(args.fill.0).filter(|fill| FILLS.contains(fill)).and_then(LiveShare::new);
+    let fill = fill.ok_or_else(|| Failure::new(ExitCode::Usage, "--fill: wanted 10% to 90%"))?;
+    let is_device = args.destroy.is_some();
+    if args.size.is_none() && !is_device && !args.path.exists() {
+        return Err(Failure::new(ExitCode::Usage, "a volume in a file needs its size")
+            .hint("add `--size 10GiB`"));
+    }
+    let order = VolumeOrder {
+        path: args.path.clone(),
+        size: args.size,
+        fill,
+        consent: Consent {
+            destroy: args.destroy.iter().cloned().collect(),
+            even_though_signature: args.even_though.contains(&Exception::Signature),
+            even_though_unchecked: args.even_though.contains(&Exception::Unchecked),
+            ..Consent::default()
+        },
+    };
+    let plan = VolumePlan::new(&order, VolumeId(drawn()))?;
+    let (path, size) = (args.path.display(), plan.size());
+    let written = fill.write_amplification();
+    let cost = format!(
+        "once it is full, {written:.2} blocks are written for each of yours, if they go anywhere; \
+         `plimsoll layer worth` says what that is worth here"
+    );
+    if args.dry_run {
+        let said = plan.describe().iter().map(|line| format!("{line}\n")).collect::<String>();
+        output.print(&format!("{said}Makes a volume of {size} there: {cost}.\n"))?;
+        return Ok(ExitCode::Ok);
+    }
+    plan.make()?;
+    output.print(&format!("made a volume of {size} in {path}; {cost}\n"))?;
+    if fill.get() > FILL_ADVISED {
+        output.warning("filled beyond 60 %, a log gets slow: see docs/layer.md");
+    }
+    let name = args.path.file_name().unwrap_or_default().display();
+    output.note(&format!("next: `plimsoll layer serve {path} --socket {name}.sock`"));
+    Ok(ExitCode::Ok)
+}
+
+pub fn serve(args: &ServeVolumeArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let path = args.path.display();
+    let volume = volume::open(&args.path)?;
+    let recovered = volume.recovered();
+    if recovered.groups > 0 {
+        output.note(&format!(
+            "it was not closed: recovered {} writes and trims of {} groups behind the last checkpoint",
+            recovered.changes, recovered.groups
+        ));
+    }
+    let listener = volume::listen(&args.socket)?;
+    // From here on a signal is waited for, and none is lost.
+    let signals = signals::Ends::watch()?;
+    let size = volume.size();
+    let failed = |error| Failure::caused(ExitCode::Unexpected, "cannot start a thread", error);
+    let teller = *output;
+    let tell = Box::new(move |line: &str| teller.warning(line));
+    let served = ServedVolume::start(volume, listener, tell).map_err(failed)?;
+    let socket = args.socket.display();
+    output.print(&format!("{path}: {size} on {socket}, until Ctrl-C\n"))?;
+    output.note(&format!("a block device of it: `nbd-client -unix {socket} /dev/nbd0`"));
+    let code = signals.wait();
+    // Whoever removed it already did no harm.
+    let _ = std::fs::remove_file(&args.socket);
+    served.close().map_err(|error| {
+        Failure::caused(ExitCode::Target, format!("{path} could not be closed"), error)
+            .hint("what was flushed is there: the next start recovers it")
+    })?;
+    output.note("closed: all that was written is durable");
+    Ok(code)
+}
+
+pub fn status(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let document = looked(&args.path, &volume::look(&args.path)?);
+    output.print(&if args.json { json(&document)? } else { text(&document) })?;
+    Ok(ExitCode::Ok)
+}
+
+pub fn check(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let mut volume = volume::look(&args.path)?;
+    let mut document = looked(&args.path, &volume);
+    let (begun, mut told) = (Instant::now(), Instant::now());
+    let mut tell = |done: u64, all: u64| {
+        if told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            let left = begun.elapsed().as_secs_f64() * (all - done) as f64 / done as f64;
+            output.note(&format!(
+                "{:.0} % read, about {left:.0} s left",
+                100.0 * done as f64 / all as f64
+            ));
+        }
+        true
+    };
+    let found = volume
+        .scrub(&mut tell)
+        .map_err(|error| VolumeError::Layer { path: args.path.clone(), error })?;
+    let is_good = found.damaged.is_empty() && found.faults.is_empty();
+    document.damaged = Some(found.damaged.iter().map(|at| at.get()).collect());
+    document.faults = Some(found.faults);
+    output.print(&if args.json { json(&document)? } else { text(&document) })?;
+    Ok(if is_good { ExitCode::Ok } else { ExitCode::Mismatch })
+}
+
+pub fn destroy(args: &DestroyArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let document = looked(&args.path, &volume::look(&args.path)?);
+    let path = args.path.display();
+    if !args.yes {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            let message = format!("removing {path} needs confirmation");
+            return Err(Failure::new(ExitCode::Refused, message).hint("add `--yes`"));
+        }
+        output.notes(&text(&document));
+        output.note("remove for good? [y/N]");
+        let mut answer = String::new();
+        // What cannot be read is no yes.
+        let _ = io::stdin().lock().read_line(&mut answer);
+        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+            output.note("nothing was removed");
+            return Ok(ExitCode::Ok);
+        }
+    }
+    volume::destroy(&args.path)?;
+    output.note(&format!("removed the volume {path}"));
+    Ok(ExitCode::Ok)
+}
+
+fn looked(path: &Path, volume: &LogVolume<Untouched<VolumeFile>>) -> Document {
+    let recovered = volume.recovered();
+    Document {
+        schema: SCHEMA,
+        path: path.to_path_buf(),
+        size_bytes: volume.size().get(),
+        live_bytes: volume.live().get(),
+        fill: volume.fill(),
+        closed: recovered.groups == 0,
+        recovered_groups: recovered.groups,
+        damaged: None,
+        faults: None,
+    }
+}
+
+fn text(document: &Document) -> String {
+    let Document { live_bytes, size_bytes, damaged, faults, .. } = document;
+    let (live, size) = (Bytes::new(*live_bytes), Bytes::new(*size_bytes));
+    let path = document.path.display();
+    let mut lines = Vec::new();
+    match (damaged.as_deref(), faults.as_deref()) {
+        (Some([]), Some([])) => lines.push(format!("{path} is whole: all {live} are as written.")),
+        (Some(damaged), faults) => {
+            let faults = faults.unwrap_or_default();
+            let counts =
+                format!("{} blocks of 4 KiB, {} of its tables", damaged.len(), faults.len());
+            lines.push(format!("{path} is damaged: {counts}. Take a copy before anything else."));
+            let places = damaged.iter().take(TOLD_MAX).map(|at| format!("  block at byte {at}"));
+            lines.extend(
+                places.chain(faults.iter().take(TOLD_MAX).map(|fault| format!("  {fault}"))),
+            );
+        }
+        _ => {}
+    }
+    let fill = finding::numbers::percent(document.fill);
+    lines.push(format!(
+        "{path}: a volume of {size}; {live} hold data, which fills its log to {fill}."
+    ));
+    lines.push(match document.closed {
+        true => "It was closed.".to_owned(),
+        false => format!(
+            "It was not closed: {} groups of writes lie behind its last checkpoint, and are there.",
+            document.recovered_groups
+        ),
+    });
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,262 @@
+//! `plimsoll layer create|serve|status|check|destroy`
+
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::world::World;
+
+const BLOCK: usize = 4096;
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+const FLUSH: u16 = 3;
+
+/// A client of the network block device protocol, one request at a time.
+struct Client(UnixStream);
+
+impl Client {
+    fn connect(socket: &PathBuf) -> Self {
+        let late = Instant::now() + Duration::from_secs(30);
+        let mut stream = loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => break stream,
+                Err(error) => assert!(Instant::now() < late, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let mut greeting = [0; 18];
+        stream.read_exact(&mut greeting).unwrap();
+        assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");
+        // Fixed, no zeroes; then the export without a name.
+        stream.write_all(&3u32.to_be_bytes()).unwrap();
+        stream.write_all(&[b"IHAVEOPT".as_slice(), &1u32.to_be_bytes(), &[0; 4]].concat()).unwrap();
+        let mut size_and_flags = [0; 10];
+        stream.read_exact(&mut size_and_flags).unwrap();
+        Self(stream)
+    }
+
+    /// Errors where the server goes away.
+    fn ask(&mut self, command: u16, at: u64, data: &[u8], into: &mut [u8]) -> std::io::Result<u32> {
+        let length = (data.len() + into.len()) as u32;
+        let mut request = [&0x2560_9513u32.to_be_bytes()[..], &[0; 2]].concat();
+        request.extend(command.to_be_bytes());
+        request.extend(at.to_be_bytes());
+        request.extend(at.to_be_bytes());
+        request.extend(length.to_be_bytes());
+        request.extend(data);
+        self.0.write_all(&request)?;
+        let mut reply = [0; 16];
+        self.0.read_exact(&mut reply)?;
+        let error = u32::from_be_bytes([reply[4], reply[5], reply[6], reply[7]]);
+        if error == 0 {
+            self.0.read_exact(into)?;
+        }
+        Ok(error)
+    }
+
+    fn read(&mut self, at: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        assert_eq!(self.ask(READ, at, &[], &mut bytes).unwrap(), 0);
+        bytes
+    }
+
+    fn write(&mut self, at: u64, data: &[u8]) {
+        assert_eq!(self.ask(WRITE, at, data, &mut []).unwrap(), 0);
+    }
+}
+
+struct Serving(Child);
+
+impl Serving {
+    fn of(world: &World) -> Self {
+        let mut command = world.command(&["layer", "serve", "v", "--socket", "s"]);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn send(&mut self, signal: Signal) -> i32 {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+        self.0.wait().unwrap().code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn made() -> World {
+    let world = World::new();
+    world.ok(&["layer", "create", "v", "--size", "16MiB"]);
+    world
+}
+
+fn known(world: &World, command: &str) -> Value {
+    serde_json::from_str(&world.run(&["layer", command, "v", "--json"]).out).unwrap()
+}
+
+#[test]
+fn a_volume_is_made_served_looked_at_and_removed() {
+    let world = World::new();
+    let told = world.ok(&["layer", "create", "v", "--size", "16MiB", "--dry-run"]).out;
+    assert!(told.contains("Creates ") && told.contains("a volume of 16 MiB"), "{told}");
+    assert_eq!(world.files(), ["home"]);
+    world.ok(&["layer", "create", "v", "--size", "16MiB"]);
+    let mut serving = Serving::of(&world);
+    let mut client = Client::connect(&world.path("s"));
+    // Not made of whole blocks.
+    client.write(5000, b"so far, so good");
+    assert_eq!(client.read(5000, 15), b"so far, so good");
+    // One server at a time, and nobody looks at what it writes.
+    for words in [&["layer", "serve", "v", "--socket", "t"][..], &["layer", "status", "v"]] {
+        let failed = world.run(words);
+        assert!(failed.code == 3 && failed.err.contains("v is in use by process "), "{failed:?}");
+    }
+    assert_eq!(serving.send(Signal::INT), 130);
+    let found = known(&world, "check");
+    assert_eq!((&found["closed"], &found["live_bytes"]), (&Value::from(true), &Value::from(4096)));
+    assert_eq!(found["damaged"], Value::Array(Vec::new()));
+    let refused = world.run(&["layer", "destroy", "v"]);
+    assert!(refused.code == 3 && refused.err.contains("add `--yes`"), "{refused:?}");
+    world.ok(&["layer", "destroy", "v", "--yes"]);
+    assert_eq!(world.files(), ["home"]);
+}
+
+#[test]
+fn what_is_not_to_be_a_volume_is_left_alone() {
+    let world = World::new();
+    std::fs::write(world.path("dear"), vec![7; 1 << 20]).unwrap();
+    for (words, said) in [
+        (&["create", "dear", "--size", "16MiB"][..], "is there already"),
+        (&["create", "v"], "a volume in a file needs its size"),
+        (&["create", "v", "--size", "16MiB", "--fill", "95%"], "wanted 10% to 90%"),
+        (&["create", ".", "--size", "16MiB"], "is neither a file nor a block device"),
+        (&["create", "no/v", "--size", "16MiB"], "its directory no does not exist"),
+        (&["status", "dear"], "no volume on the device"),
+        (&["check", "dear"], "no volume on the device"),
+        (&["serve", "dear", "--socket", "s"], "no volume on the device"),
+        (&["destroy", "dear", "--yes"], "no volume on the device"),
+        (&["status", "nothing"], "cannot open nothing"),
+    ] {
+        let failed = world.run(&[&["layer"], words].concat());
+        assert!(failed.code > 1 && failed.err.contains(said), "{words:?}: {failed:?}");
+    }
+    assert_eq!(world.files(), ["dear", "home"]);
+    assert!(std::fs::read(world.path("dear")).unwrap().iter().all(|&byte| byte == 7));
+    // A volume is no scratch file: a run may not write it.
+    world.ok(&["layer", "create", "v", "--size", "16MiB"]);
+    let refused = world.run(&["run", "random-write", "--target", "v", "--quick"]);
+    assert_eq!(refused.code, 3, "{refused:?}");
+}
+
+#[test]
+fn damage_is_found_and_told() {
+    let world = made();
+    let mut serving = Serving::of(&world);
+    let mut client = Client::connect(&world.path("s"));
+    client.write(8 * BLOCK as u64, &[0xa5; BLOCK]);
+    assert_eq!(client.ask(FLUSH, 0, &[], &mut []).unwrap(), 0);
+    serving.send(Signal::TERM);
+    let bytes = std::fs::read(world.path("v")).unwrap();
+    let place = bytes.windows(BLOCK).position(|window| window == [0xa5; BLOCK]).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(world.path("v")).unwrap();
+    file.write_all_at(&[0x5a], place as u64 + 9).unwrap();
+    let found = known(&world, "check");
+    assert_eq!(found["damaged"], Value::from(vec![8 * BLOCK]), "{found}");
+    let told = world.run(&["layer", "check", "v"]);
+    assert!(told.code == 7 && told.out.contains("block at byte 32768"), "{told:?}");
+    let mut serving = Serving::of(&world);
+    let mut client = Client::connect(&world.path("s"));
+    let mut bytes = [0; BLOCK];
+    assert_eq!(client.ask(READ, 8 * BLOCK as u64, &[], &mut bytes).unwrap(), 5, "EIO");
+    assert_eq!(client.read(0, BLOCK), [0; BLOCK]);
+    serving.send(Signal::INT);
+}
+
+/// What a block says: its place, and the number of the write.
+fn stamped(place: u64, number: u64) -> Vec<u8> {
+    [place.to_le_bytes(), number.to_le_bytes()].concat().repeat(BLOCK / 16)
+}
+
+fn stamp(block: &[u8]) -> (u64, u64) {
+    let word = |at: usize| u64::from_le_bytes(*block[at..].first_chunk().unwrap());
+    assert!(block.chunks(16).all(|pair| pair == &block[..16]), "torn");
+    (word(0), word(8))
+}
+
+/// Killed in the middle of writes, ten times (`PLIMSOLL_KILLS` for more): what a flush was answered for is
+/// there, and what is there is the state after a prefix of the writes.
+#[test]
+fn a_server_that_is_killed_loses_nothing_that_was_flushed() {
+    let kills = std::env::var("PLIMSOLL_KILLS").map_or(10, |text| text.parse().unwrap());
+    let (world, blocks) = (made(), 4096);
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = move |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % below
+    };
+    // By number: where each write went. What is kept outside of the server.
+    let (mut writes, mut flushed) = (vec![u64::MAX], 0);
+    for kill in 0..kills {
+        let mut serving = Serving::of(&world);
+        let mut client = Client::connect(&world.path("s"));
+        if kill > 0 {
+            flushed = survived(&mut client, &mut writes, flushed, blocks);
+        }
+        let ends = Instant::now() + Duration::from_millis(30 + next(100));
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(ends - Instant::now());
+            serving.send(Signal::KILL);
+        });
+        loop {
+            let (place, number) = (next(blocks), writes.len() as u64);
+            writes.push(place);
+            let data = stamped(place, number);
+            if client.ask(WRITE, place * BLOCK as u64, &data, &mut []).is_err() {
+                break;
+            }
+            if next(20) == 0 {
+                match client.ask(FLUSH, 0, &[], &mut []) {
+                    Ok(error) => assert_eq!(error, 0),
+                    Err(_) => break,
+                }
+                flushed = number;
+            }
+        }
+        killer.join().unwrap();
+    }
+    assert!(flushed > 100, "{flushed} writes were flushed");
+    let found = known(&world, "check");
+    assert_eq!(
+        (&found["damaged"], &found["faults"]),
+        (&Value::from([""; 0].to_vec()), &Value::from([""; 0].to_vec()))
+    );
+}
+
+/// Reads all, and forgets the writes that were lost. Returns the last that is there.
+fn survived(client: &mut Client, writes: &mut Vec<u64>, flushed: u64, blocks: u64) -> u64 {
+    let seen: Vec<u64> = (0..blocks)
+        .map(|place| match stamp(&client.read(place * BLOCK as u64, BLOCK)) {
+            (0, 0) => 0,
+            (named, number) => {
+                assert_eq!(named, place);
+                number
+            }
+        })
+        .collect();
+    let last = seen.iter().copied().max().unwrap_or(0).max(flushed);
+    let mut wanted = vec![0; blocks as usize];
+    for (number, &place) in writes.iter().enumerate().take(last as usize + 1).skip(1) {
+        wanted[place as usize] = number as u64;
+    }
+    assert_eq!(seen, wanted, "not the state after write {last}, of which {flushed} were flushed");
+    writes.truncate(last as usize + 1);
+    last
+}
