@@ -7,7 +7,7 @@ use crate::error::LayerError;
 use crate::format::{Head, LogPosition, Superblock};
 use crate::map::BlockMap;
 use crate::planted::{PlantedBug, planted};
-use crate::segments::{SafeUpTo, SegmentTable};
+use crate::segments::{Batch, SafeUpTo, SegmentTable};
 use crate::shape::{MAP_ENTRY, STREAMS, SegmentNumber, VolumeId, VolumeShape, Within};
 use crate::volume::{CreateOptions, LogCounts, LogVolume, OpenGroup, Recovered};
 use crate::{BLOCK, BLOCK_LEN};
@@ -72,6 +72,7 @@ impl<D: BlockDevice> LogVolume<D> {
             counts: LogCounts::default(),
             recovered: Recovered::default(),
             copies: Vec::new(),
+            batch: Batch::default(),
         })
     }
 

@@ -8,24 +8,29 @@ use crate::device::{BlockDevice, ReadPart};
 use crate::error::LayerError;
 use crate::format::GroupHeader;
 use crate::planted::{PlantedBug, planted};
+use crate::segments::{Batch, SegmentUse, Victim};
 use crate::shape::{LogStream, Logical, Physical, SegmentNumber, Within};
 use crate::volume::LogVolume;
 use crate::{BLOCK_LEN, GAP, shape};
+
+/// Copying is ahead of what the room takes: the last victim is emptied before it is needed.
+const AHEAD: f64 = 1.1;
 
 impl<D: BlockDevice> LogVolume<D> {
     /// Empties one segment, if one is worth it; for idle time. Returns whether it did.
     pub fn collect(&mut self) -> Result<bool, LayerError> {
         self.make_room()?;
+        self.end_batch()?;
         let live_max = self.shape.victim_live_max();
         let victims = self.segments.victims(1, live_max, self.safe.checkpoint);
-        for &victim in &victims {
-            self.evacuate(victim)?;
-        }
+        self.begin_batch(&victims);
+        self.end_batch()?;
         self.barrier()?;
         Ok(!victims.is_empty())
     }
 
-    /// Makes sure that a write finds room and leaves enough for the collector.
+    /// Makes sure that a write finds room and leaves enough for the collector, which keeps pace with the
+    /// writes: each waits for a part of a victim at most, and for a flush once in a batch.
     ///
     /// It cannot come to a stop: the logical size is such that a victim always exists once a
     /// checkpoint covers all segments, and the copies of a batch fit into the reserve.
@@ -34,44 +39,97 @@ impl<D: BlockDevice> LogVolume<D> {
         if self.log_segments >= self.shape.log_max() {
             self.checkpoint()?;
         }
-        let low = if planted(PlantedBug::NoReserve) { 0 } else { self.shape.low() };
-        while self.segments.clean() < low {
-            if self.segments.waits_for_flush(self.safe.checkpoint) {
-                match planted(PlantedBug::FreeBeforeFlush) {
-                    true => self.release()?,
-                    false => self.barrier()?,
+        let is_reserved = !planted(PlantedBug::NoReserve);
+        let low = if is_reserved { self.shape.low() } else { 0 };
+        let spare = low.saturating_sub(self.shape.batch());
+        loop {
+            let clean = self.segments.clean();
+            if self.batch.victims.is_empty() {
+                if clean >= low {
+                    return Ok(());
                 }
-                continue;
+                self.fill_batch(clean.saturating_sub(spare))?;
+            } else if clean < spare + self.batch.victims.len() {
+                self.empty_part()?;
+            } else {
+                break;
             }
-            let (count, live_max) = (self.shape.batch(), self.shape.victim_live_max());
-            let victims = self.segments.victims(count, live_max, self.safe.checkpoint);
-            if victims.is_empty() {
-                if self.safe.checkpoint == self.position.sequence {
-                    return Err(LayerError::NoRoom);
-                }
-                self.checkpoint()?;
-            }
-            for victim in victims {
-                self.evacuate(victim)?;
-            }
+        }
+        self.batch.owed += self.batch.pace;
+        while self.batch.owed >= 1.0 && !self.batch.victims.is_empty() {
+            self.empty_part()?;
         }
         Ok(())
     }
 
-    /// Copies the live blocks of a segment to the end of the log. One that cannot be read stays as it
-    /// is: its blocks may still be read one by one, and the error belongs to who reads them.
-    fn evacuate(&mut self, victim: SegmentNumber) -> Result<(), LayerError> {
-        let mut within = Within(0);
-        while self.segments.live(victim) > 0 && self.shape.segment - within.0 >= 2 {
-            let Some((header, stream)) = self.header_at(victim, within) else { break };
-            let data = self.shape.block(victim, Within(within.0 + 1));
-            if !self.copy_live(&header, stream, data)? {
-                break;
-            }
-            within.0 += 1 + header.data(stream);
+    /// Frees what a flush can free, else chooses victims.
+    ///
+    /// * `most`: for which there is room, one at least.
+    fn fill_batch(&mut self, most: usize) -> Result<(), LayerError> {
+        if self.segments.waits_for_flush(self.safe.checkpoint) {
+            return match planted(PlantedBug::FreeBeforeFlush) {
+                true => self.release(),
+                false => self.barrier(),
+            };
         }
-        if self.segments.live(victim) > 0 {
-            self.segments.set_unreadable(victim);
+        let count = most.clamp(1, self.shape.batch());
+        let live_max = self.shape.victim_live_max();
+        let victims = self.segments.victims(count, live_max, self.safe.checkpoint);
+        if victims.is_empty() {
+            if self.safe.checkpoint == self.position.sequence {
+                return Err(LayerError::NoRoom);
+            }
+            return self.checkpoint();
+        }
+        self.begin_batch(&victims);
+        Ok(())
+    }
+
+    fn begin_batch(&mut self, victims: &[SegmentNumber]) {
+        let segments = &self.segments;
+        let live: u32 = victims.iter().map(|&segment| segments.live(segment)).sum();
+        let room = self.shape.segment * victims.len() as u32;
+        let victim =
+            |&segment| Victim { segment, entered: segments.entered(segment), within: Within(0) };
+        self.batch = Batch {
+            victims: victims.iter().map(victim).collect(),
+            pace: AHEAD * f64::from(live) / f64::from(room.saturating_sub(live).max(1)),
+            owed: 0.0,
+        };
+    }
+
+    fn end_batch(&mut self) -> Result<(), LayerError> {
+        while !self.batch.victims.is_empty() {
+            self.empty_part()?;
+        }
+        Ok(())
+    }
+
+    /// Copies the live blocks of a group's part in the first victim to the end of the log. A victim that
+    /// cannot be read stays as it is: its blocks may still be read one by one, and the error belongs to who
+    /// reads them.
+    fn empty_part(&mut self) -> Result<(), LayerError> {
+        let Some(victim) = self.batch.victims.pop_front() else { return Ok(()) };
+        let Victim { segment, entered, within } = victim;
+        let is_it = self.segments.used(segment) == SegmentUse::Full
+            && self.segments.entered(segment) == entered;
+        if !is_it {
+            return Ok(());
+        }
+        let before = self.counts.copied;
+        let mut copied = None;
+        if self.shape.segment - within.0 >= 2
+            && let Some((header, stream)) = self.header_at(segment, within)
+        {
+            let data = self.shape.block(segment, Within(within.0 + 1));
+            let is_read = self.copy_live(&header, stream, data)?;
+            copied = is_read.then(|| Within(within.0 + 1 + header.data(stream)));
+        }
+        self.batch.owed -= (self.counts.copied - before) as f64;
+        match copied {
+            _ if self.segments.live(segment) == 0 => {}
+            Some(within) => self.batch.victims.push_front(Victim { within, ..victim }),
+            None => self.segments.set_unreadable(segment),
         }
         Ok(())
     }

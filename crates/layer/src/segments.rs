@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::format::Head;
 use crate::planted::{PlantedBug, planted};
-use crate::shape::{LogStream, Physical, STREAMS, SegmentNumber, VolumeShape};
+use crate::shape::{LogStream, Physical, STREAMS, SegmentNumber, VolumeShape, Within};
 
 /// What a segment is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,26 @@ struct SegmentState {
     last: u64,
     /// The group that holds the change which made it dead.
     died: u64,
+}
+
+/// A victim that is emptied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Victim {
+    pub segment: SegmentNumber,
+    /// When the log entered it: else it is another one by now.
+    pub entered: u32,
+    /// Behind what was copied.
+    pub within: Within,
+}
+
+/// The victims that are emptied while the user writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch {
+    pub victims: VecDeque<Victim>,
+    /// Blocks to be copied for each that the user writes.
+    pub pace: f64,
+    /// Blocks that should have been copied by now.
+    pub owed: f64,
 }
 
 /// All segments of a volume.
@@ -141,6 +161,11 @@ impl SegmentTable {
 
     pub fn live(&self, segment: SegmentNumber) -> u32 {
         self.states[segment.0 as usize].live
+    }
+
+    /// When the log entered a segment.
+    pub fn entered(&self, segment: SegmentNumber) -> u32 {
+        self.states[segment.0 as usize].entered
     }
 
     pub fn clean(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::error::LayerError;
 use crate::format::{GroupHeader, GroupPart, Head, LogEntry, LogPosition};
 use crate::map::{BlockMap, BlockPlace};
 use crate::planted::{PlantedBug, planted};
-use crate::segments::{SafeUpTo, SegmentTable, SegmentUse};
+use crate::segments::{Batch, SafeUpTo, SegmentTable, SegmentUse};
 use crate::shape::{
     GROUP_ENTRIES, LogStream, Logical, Physical, STREAMS, SegmentNumber, VolumeId, VolumeShape,
     Within,
@@ -76,6 +76,7 @@ pub struct LogVolume<D> {
     pub(crate) recovered: Recovered,
     /// Room for the live blocks of a victim's group.
     pub(crate) copies: Vec<u8>,
+    pub(crate) batch: Batch,
 }
 
 /// The group that is not on the device yet. Its blocks have their places already: the map needs
@@ -132,6 +133,7 @@ impl<D> LogVolume<D> {
             counts: self.counts,
             recovered: self.recovered,
             copies: self.copies,
+            batch: self.batch,
         }
     }
 }

@@ -40,10 +40,10 @@ pub enum VolumeError {
         /// Who, where that can be seen.
         holder: Option<String>,
     },
-    /// The device is too small to hold anything.
-    #[error("{path} is too small: no volume fits at this fill")]
-    TooSmall {
-        /// The device.
+    /// No volume can be that small or that large, or the device cannot hold it.
+    #[error("{path}: no volume of that size fits there at this fill")]
+    NoFit {
+        /// The file or device.
         path: PathBuf,
     },
     /// It may not be written.
@@ -76,8 +76,17 @@ impl VolumeError {
             Self::InUse { .. } => {
                 "a volume is served by one process at a time; what is mounted is refused".to_owned()
             }
-            Self::TooSmall { .. } => "a volume needs 28 MiB and more".to_owned(),
-            Self::Refused(refusal) => return refusal.hint(),
+            Self::NoFit { .. } => {
+                "a volume has 4 KiB to 8 TiB, and takes 28 MiB at least".to_owned()
+            }
+            Self::File { what: "listen on", .. } => "name a path that is free".to_owned(),
+            // What is refused is what lies below, which is longer than the volume.
+            Self::Refused(refusal) => match refusal.hint()? {
+                hint if hint.contains("--size") => {
+                    "name another place, or less with `--size`".to_owned()
+                }
+                hint => hint,
+            },
             Self::Target(error) => return error.hint(),
             Self::Layer { error: LayerError::NoVolume, .. } => {
                 "`plimsoll layer create` makes one".to_owned()

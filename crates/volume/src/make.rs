@@ -14,6 +14,9 @@ use crate::{VolumeError, VolumeFile};
 /// Length of a segment: what flash of every kind likes to have written at once.
 const SEGMENT: Bytes = Bytes::mib(2);
 
+/// At the smallest fill it takes what a volume can reach, 16 TiB, and more.
+const SIZE_MAX: Bytes = Bytes::gib(8 << 10);
+
 /// What volume is to be made.
 #[derive(Clone, Debug)]
 pub struct VolumeOrder {
@@ -54,12 +57,12 @@ impl VolumePlan {
         };
         let of = |logical| CreateOptions { logical, segment: SEGMENT, id };
         let fits = |logical: Bytes| {
-            logical > Bytes::ZERO
+            (BLOCK..=SIZE_MAX).contains(&logical)
                 && there.is_none_or(|there| of(logical).device_size(order.fill) <= there)
         };
         let wanted = order.size.or_else(|| there.map(|there| largest(there, fits)));
         let Some(logical) = wanted.map(whole).filter(|logical| fits(*logical)) else {
-            return Err(VolumeError::TooSmall { path: order.path.clone() });
+            return Err(VolumeError::NoFit { path: order.path.clone() });
         };
         let options = of(logical);
         let below = options.device_size(order.fill);

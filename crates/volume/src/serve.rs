@@ -1,7 +1,7 @@
 //! A volume on a Unix socket.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,9 +44,12 @@ pub fn listen(path: &Path) -> Result<UnixListener, VolumeError> {
     let failed = |source| VolumeError::File { what: "listen on", path: path.to_path_buf(), source };
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            // A file that is no socket refuses connections, too.
+            let is_socket =
+                std::fs::symlink_metadata(path).map_err(failed)?.file_type().is_socket();
             let is_stale = matches!(UnixStream::connect(path), Err(error)
                 if error.kind() == io::ErrorKind::ConnectionRefused);
-            if !is_stale {
+            if !(is_socket && is_stale) {
                 return Err(failed(error));
             }
             std::fs::remove_file(path).map_err(failed)?;

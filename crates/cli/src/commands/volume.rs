@@ -146,7 +146,7 @@ impl From<VolumeError> for Failure {
             VolumeError::Refused(_) | VolumeError::Exists { .. } | VolumeError::InUse { .. } => {
                 ExitCode::Refused
             }
-            VolumeError::Kind { .. } | VolumeError::TooSmall { .. } => ExitCode::Usage,
+            VolumeError::Kind { .. } | VolumeError::NoFit { .. } => ExitCode::Usage,
             _ => ExitCode::Target,
         };
         let hint = error.hint();

@@ -137,6 +137,7 @@ fn what_is_not_to_be_a_volume_is_left_alone() {
         (&["create", "dear", "--size", "16MiB"][..], "is there already"),
         (&["create", "v"], "a volume in a file needs its size"),
         (&["create", "v", "--size", "16MiB", "--fill", "95%"], "wanted 10% to 90%"),
+        (&["create", "v", "--size", "20TiB"], "no volume of that size fits there"),
         (&["create", ".", "--size", "16MiB"], "is neither a file nor a block device"),
         (&["create", "no/v", "--size", "16MiB"], "its directory no does not exist"),
         (&["status", "dear"], "no volume on the device"),
@@ -150,8 +151,11 @@ fn what_is_not_to_be_a_volume_is_left_alone() {
     }
     assert_eq!(world.files(), ["dear", "home"]);
     assert!(std::fs::read(world.path("dear")).unwrap().iter().all(|&byte| byte == 7));
-    // A volume is no scratch file: a run may not write it.
+    // A volume is no scratch file: a run may not write it. Nor is any file a socket that was left.
     world.ok(&["layer", "create", "v", "--size", "16MiB"]);
+    let refused = world.run(&["layer", "serve", "v", "--socket", "dear"]);
+    assert!(refused.code == 5 && refused.err.contains("cannot listen on dear"), "{refused:?}");
+    assert!(world.path("dear").exists());
     let refused = world.run(&["run", "random-write", "--target", "v", "--quick"]);
     assert_eq!(refused.code, 3, "{refused:?}");
 }

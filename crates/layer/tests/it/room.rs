@@ -86,3 +86,23 @@ fn requests_that_make_no_sense_are_refused() {
     assert!(outside(volume.read(at(u64::MAX / BLOCK), &mut block(1))));
     volume.write(at(16), &[]).unwrap();
 }
+
+/// Blocks that the collector copies while one block is written: those of two groups at most, where a batch of
+/// victims has up to 1000.
+#[test]
+fn a_write_waits_for_two_groups_of_a_victim_at_most() {
+    let logical = Bytes::mib(84);
+    let mut volume = volume(Bytes::mib(2), 70, logical);
+    let mut random = Random::new(3);
+    let blocks = logical.get() / BLOCK;
+    (0..blocks).for_each(|n| volume.write(at(n), &block(n)).unwrap());
+    let mut waits = Vec::new();
+    for n in 0..3 * blocks {
+        let before = volume.counts().copied;
+        volume.write(at(random.below(blocks)), &block(n)).unwrap();
+        waits.push(volume.counts().copied - before);
+    }
+    waits.sort_unstable();
+    let (most, all) = (waits[waits.len() - 1], waits.iter().sum::<u64>());
+    assert!(all > blocks && most <= 500, "{most} at most, {all} in all");
+}
