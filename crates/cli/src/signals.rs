@@ -78,7 +78,7 @@ impl Ends {
     }
 
     /// Sleeps until one comes; what it means for the exit code.
-    pub fn wait(mut self) -> ExitCode {
+    pub fn wait(&mut self) -> ExitCode {
         self.0.forever().next().map_or(ExitCode::Unexpected, code_of)
     }
 }

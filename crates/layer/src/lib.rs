@@ -48,7 +48,7 @@ pub use memory::{BlockMemory, CrashLoss};
 pub use recover::is_volume;
 pub use scrub::{Scrubbed, Untouched};
 pub use shape::VolumeId;
-pub use volume::{CreateOptions, LogCounts, LogVolume, Recovered};
+pub use volume::{CreateOptions, LogCounts, LogVolume, Recovered, SEGMENT};
 pub use worth::{DeviceCosts, LayerForecast, LiveShare};
 
 /// What a volume reads and writes at once; offsets and lengths are multiples of it.

@@ -16,6 +16,9 @@ use crate::shape::{
 use crate::worth::LiveShare;
 use crate::{BLOCK, BLOCK_LEN};
 
+/// Length of a segment that flash of every kind likes to have written at once.
+pub const SEGMENT: Bytes = Bytes::mib(2);
+
 /// How a volume is made.
 #[derive(Clone, Copy, Debug)]
 pub struct CreateOptions {

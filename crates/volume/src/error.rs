@@ -80,6 +80,15 @@ impl VolumeError {
                 "a volume has 4 KiB to 8 TiB, and takes 28 MiB at least".to_owned()
             }
             Self::File { what: "listen on", .. } => "name a path that is free".to_owned(),
+            Self::File { what: "mount on", path, source } => match source.kind() {
+                io::ErrorKind::NotConnected => {
+                    format!("a killed server left it: `umount -l {}` first", path.display())
+                }
+                io::ErrorKind::PermissionDenied => {
+                    "run it as root, or install `fusermount3` (package fuse3)".to_owned()
+                }
+                _ => "name an empty directory".to_owned(),
+            },
             // What is refused is what lies below, which is longer than the volume.
             Self::Refused(refusal) => match refusal.hint()? {
                 hint if hint.contains("--size") => {

@@ -6,6 +6,7 @@
 mod error;
 mod file;
 mod make;
+mod mount;
 mod serve;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use layer::{LogVolume, Untouched};
 pub use error::VolumeError;
 pub use file::VolumeFile;
 pub use make::{VolumeOrder, VolumePlan, destroy};
+pub use mount::MountedVolume;
 pub use serve::{ServedVolume, Tell, listen};
 
 /// Opens a volume to read and write it; recovers it first, if it was not closed.

@@ -4,15 +4,12 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use layer::{BLOCK, BlockDevice, CreateOptions, LiveShare, LogVolume, VolumeId};
+use layer::{BLOCK, BlockDevice, CreateOptions, LiveShare, LogVolume, SEGMENT, VolumeId};
 use rustix::fs::FallocateFlags;
 use stack::{Access, Action, Consent, Host, Own, Permit, Target};
 use units::{ByteOffset, Bytes};
 
 use crate::{VolumeError, VolumeFile};
-
-/// Length of a segment: what flash of every kind likes to have written at once.
-const SEGMENT: Bytes = Bytes::mib(2);
 
 /// At the smallest fill it takes what a volume can reach, 16 TiB, and more.
 const SIZE_MAX: Bytes = Bytes::gib(8 << 10);

@@ -22,7 +22,7 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct ServedVolume(Arc<SharedVolume>);
 
-struct SharedVolume {
+pub(crate) struct SharedVolume {
     size: Bytes,
     file: Arc<File>,
     /// `None` once it is closed.
@@ -60,20 +60,25 @@ pub fn listen(path: &Path) -> Result<UnixListener, VolumeError> {
 }
 
 impl ServedVolume {
-    /// Answers clients, from threads of its own.
-    pub fn start(
-        volume: LogVolume<VolumeFile>,
-        listener: UnixListener,
-        tell: Tell,
-    ) -> io::Result<Self> {
+    /// Has it flushed now and then, from a thread of its own.
+    pub fn start(volume: LogVolume<VolumeFile>, tell: Tell) -> io::Result<Self> {
         let (size, file) = (volume.size(), volume.device().shared());
         let served =
             Self(Arc::new(SharedVolume { size, file, volume: Mutex::new(Some(volume)), tell }));
         let ours = served.clone();
         thread::Builder::new().name("flush".to_owned()).spawn(move || ours.flush_now_and_then())?;
-        let ours = served.clone();
-        thread::Builder::new().name("accept".to_owned()).spawn(move || ours.accept(&listener))?;
         Ok(served)
+    }
+
+    /// Answers clients, from threads of its own.
+    pub fn listen(&self, listener: UnixListener) -> io::Result<()> {
+        let ours = self.clone();
+        let accept = move || ours.accept(&listener);
+        thread::Builder::new().name("accept".to_owned()).spawn(accept).map(drop)
+    }
+
+    pub(crate) fn shared(&self) -> Arc<SharedVolume> {
+        Arc::clone(&self.0)
     }
 
     /// Makes all durable, writes a checkpoint and lets go of the device. Clients get errors from here on.

@@ -10,9 +10,7 @@ use units::Nanos;
 
 use crate::args::Common;
 use crate::commands::live::{self, LiveArgs, SideFile};
-use crate::commands::volume::{
-    self, CheckArgs, CreateArgs, DestroyArgs, ServeVolumeArgs, StatusArgs,
-};
+use crate::commands::volume::{self, CreateArgs, DestroyArgs, LookArgs, ServeVolumeArgs};
 use crate::commands::which::refuse_unfit;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -55,8 +53,12 @@ enum LayerCommand {
     Worth(Box<WorthArgs>),
     Create(CreateArgs),
     Serve(ServeVolumeArgs),
-    Status(StatusArgs),
-    Check(CheckArgs),
+    /// Say what a volume is and how full, without a change to it
+    Status(LookArgs),
+    /// Read all of a volume and hold it against its checksums, without a change to it
+    ///
+    /// Exit code 7 if anything is not what was written.
+    Check(LookArgs),
     Destroy(DestroyArgs),
 }
 

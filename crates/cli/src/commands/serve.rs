@@ -135,7 +135,7 @@ pub fn serve(args: &ServeArgs, common: &Common, output: &Output) -> Result<ExitC
         figures: page.is_some(),
     };
     // From here on a signal is waited for, and none is lost.
-    let signals = signals::Ends::watch()?;
+    let mut signals = signals::Ends::watch()?;
     let running = server
         .start(Setup { guard: Guard { token, names }, page, store: path, makers: makers(*output) })
         .map_err(failed)?;

@@ -9,7 +9,7 @@ use layer::{LiveShare, LogVolume, Untouched, VolumeId};
 use serde::Serialize;
 use stack::Consent;
 use units::Bytes;
-use volume::{ServedVolume, VolumeError, VolumeFile, VolumeOrder, VolumePlan};
+use volume::{MountedVolume, ServedVolume, VolumeError, VolumeFile, VolumeOrder, VolumePlan};
 
 use crate::commands::sequence::drawn;
 use crate::exit::ExitCode;
@@ -74,29 +74,18 @@ pub struct ServeVolumeArgs {
     /// The file or device of the volume
     #[arg(value_name = "FILE|DEVICE")]
     path: PathBuf,
-    /// Where clients connect; one that a killed server left is replaced
-    #[arg(long, value_name = "SOCKET")]
-    socket: PathBuf,
+    /// Where clients of the NBD protocol connect; one that a killed server left is replaced
+    #[arg(long, value_name = "SOCKET", required_unless_present = "mount")]
+    socket: Option<PathBuf>,
+    /// Show the volume as the file `volume` in this empty directory: for `losetup --direct-io=on -f FILE`
+    #[arg(long, value_name = "DIRECTORY")]
+    mount: Option<PathBuf>,
 }
 
-/// Say what a volume is and how full, without a change to it
+/// Which volume is looked at.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct StatusArgs {
-    /// The file or device of the volume
-    #[arg(value_name = "FILE|DEVICE")]
-    path: PathBuf,
-    /// Print one JSON document (plimsoll.volume/1)
-    #[arg(long)]
-    json: bool,
-}
-
-/// Read all of a volume and hold it against its checksums, without a change to it
-///
-/// Exit code 7 if anything is not what was written.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct CheckArgs {
+pub struct LookArgs {
     /// The file or device of the volume
     #[arg(value_name = "FILE|DEVICE")]
     path: PathBuf,
@@ -209,20 +198,46 @@ pub fn serve(args: &ServeVolumeArgs, output: &Output) -> Result<ExitCode, Failur
             recovered.changes, recovered.groups
         ));
     }
-    let listener = volume::listen(&args.socket)?;
+    let listener = args.socket.as_deref().map(volume::listen).transpose()?;
     // From here on a signal is waited for, and none is lost.
-    let signals = signals::Ends::watch()?;
+    let mut signals = signals::Ends::watch()?;
     let size = volume.size();
     let failed = |error| Failure::caused(ExitCode::Unexpected, "cannot start a thread", error);
     let teller = *output;
     let tell = Box::new(move |line: &str| teller.warning(line));
-    let served = ServedVolume::start(volume, listener, tell).map_err(failed)?;
-    let socket = args.socket.display();
-    output.print(&format!("{path}: {size} on {socket}, until Ctrl-C\n"))?;
-    output.note(&format!("a block device of it: `nbd-client -unix {socket} /dev/nbd0`"));
-    let code = signals.wait();
-    // Whoever removed it already did no harm.
-    let _ = std::fs::remove_file(&args.socket);
+    let served = ServedVolume::start(volume, tell).map_err(failed)?;
+    listener.map(|listener| served.listen(listener)).transpose().map_err(failed)?;
+    let mounted = args.mount.as_deref().map(|at| MountedVolume::new(&served, at)).transpose()?;
+    let socket = args.socket.iter().map(|socket| socket.display().to_string());
+    let file = args.mount.iter().map(|at| at.join("volume").display().to_string());
+    let places: Vec<String> = socket.chain(file).collect();
+    output.print(&format!("{path}: {size} on {}, until Ctrl-C\n", places.join(" and ")))?;
+    if let Some(socket) = &args.socket {
+        let socket = socket.display();
+        output.note(&format!("a block device of it: `nbd-client -unix {socket} /dev/nbd0`"));
+    }
+    if let Some(at) = &args.mount {
+        let file = at.join("volume");
+        let file = file.display();
+        output.note(&format!("a block device of it: `losetup --direct-io=on -f --show {file}`"));
+    }
+    let mut code = signals.wait();
+    if let (Some(mounted), Some(at)) = (mounted, &args.mount) {
+        // What lies in the cache of a file system on it would be lost.
+        if mounted.is_in_use() {
+            let at = at.display();
+            output.warning(&format!(
+                "{at}/volume is in use: unmount what is on it and detach its loop device, then \
+                 press Ctrl-C again"
+            ));
+            code = signals.wait();
+        }
+        mounted.leave();
+    }
+    if let Some(socket) = &args.socket {
+        // Whoever removed it already did no harm.
+        let _ = std::fs::remove_file(socket);
+    }
     served.close().map_err(|error| {
         Failure::caused(ExitCode::Target, format!("{path} could not be closed"), error)
             .hint("what was flushed is there: the next start recovers it")
@@ -231,13 +246,13 @@ pub fn serve(args: &ServeVolumeArgs, output: &Output) -> Result<ExitCode, Failur
     Ok(code)
 }
 
-pub fn status(args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn status(args: &LookArgs, output: &Output) -> Result<ExitCode, Failure> {
     let document = looked(&args.path, &volume::look(&args.path)?);
     output.print(&if args.json { json(&document)? } else { text(&document) })?;
     Ok(ExitCode::Ok)
 }
 
-pub fn check(args: &CheckArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn check(args: &LookArgs, output: &Output) -> Result<ExitCode, Failure> {
     let mut volume = volume::look(&args.path)?;
     let mut document = looked(&args.path, &volume);
     let (begun, mut told) = (Instant::now(), Instant::now());

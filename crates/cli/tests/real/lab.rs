@@ -186,6 +186,19 @@ impl Lab {
         point
     }
 
+    /// Unmounts what [`Self::mount`] or [`Self::mounted`] named.
+    pub fn unmount(&mut self, name: &str, options: &[&str]) {
+        let point = self.path(name);
+        tool("umount", &[options, &[point.to_str().unwrap()]].concat());
+        self.unmounted(name);
+    }
+
+    /// Something that was unmounted by whom a test has started.
+    pub fn unmounted(&mut self, name: &str) {
+        let point = self.path(name);
+        self.undo.retain(|undo| !matches!(undo, Undo::Mount(path) if *path == point));
+    }
+
     /// Something that a test mounted itself.
     pub fn mounted(&mut self, name: &str) {
         self.undo.push(Undo::Mount(self.path(name)));

@@ -31,4 +31,5 @@ mod study_others;
 mod study_steps;
 mod verdicts;
 mod verify;
+mod volumes;
 mod whole_files;

@@ -7,7 +7,7 @@ mod volume;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use layer::{CreateOptions, LayerError, LiveShare, LogCounts, LogVolume, VolumeId};
+use layer::{CreateOptions, LayerError, LiveShare, LogCounts, LogVolume, SEGMENT, VolumeId};
 use record::{Counter, LedgerEntry, Warning};
 use stack::{Host, Target};
 use stats::random::derive_seed;
@@ -40,8 +40,6 @@ pub(crate) const KIND: Kind = Kind {
 const FILL: f64 = 0.6;
 const FILL_MIN: f64 = 0.1;
 const FILL_MAX: f64 = 0.9;
-
-const SEGMENT: Bytes = Bytes::mib(2);
 
 /// What is below, as a suite: it is all written.
 const BELOW: &str = "schema = 1\nname = \"layer-below\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"write\"\n\

@@ -1,0 +1,180 @@
+//! File systems on a volume of the layer, by way of a loop device, whose server is killed. With the tests in
+//! it/volume.rs these are what befell the first layer of this kind in a study of 2008.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::lab::{Lab, Running, needs_root, tool};
+
+/// Of each file that is written until the server is killed.
+const FILE: usize = 100_000;
+
+/// A volume with a file system on it.
+struct Volume {
+    // First: it unmounts while the server is there.
+    lab: Lab,
+    device: String,
+    server: Option<Running>,
+}
+
+impl Volume {
+    fn new(name: &str, kind: &str) -> Option<Self> {
+        let known = fs::read_to_string("/proc/filesystems").unwrap();
+        if !known.split_whitespace().any(|word| word == kind) || !Path::new("/dev/fuse").exists() {
+            eprintln!("skipped: needs {kind} and /dev/fuse");
+            return None;
+        }
+        let lab = Lab::new(name);
+        lab.ok("layer create v --size 320MiB");
+        fs::create_dir(lab.path("shown")).unwrap();
+        let mut volume = Self { lab, device: String::new(), server: None };
+        volume.serve();
+        let force = if kind == "ext4" { "-F" } else { "-f" };
+        tool(&format!("mkfs.{kind}"), &["-q", force, &volume.device]);
+        Some(volume)
+    }
+
+    /// The volume as a block device.
+    fn serve(&mut self) {
+        let mut server = self.lab.start("layer serve v --mount shown");
+        server.until("a volume", |running| running.out().contains("until Ctrl-C"));
+        self.lab.mounted("shown");
+        self.device = self.lab.attach(&self.lab.path("shown/volume"), &["--direct-io=on"]);
+        self.server = Some(server);
+    }
+
+    fn mount(&mut self) -> PathBuf {
+        self.lab.mount(&[&self.device], "m")
+    }
+
+    fn kill(&mut self) {
+        self.server.take().unwrap().kill();
+    }
+
+    /// As somebody does who finds the server killed.
+    fn clear(&mut self) {
+        self.lab.unmount("m", &["-l"]);
+        self.lab.detach(&self.device);
+        // Before it is unmounted, it says what to do.
+        let said = self.lab.run("layer serve v --mount shown");
+        said.is(5, &["cannot mount on shown", "a killed server left it: `umount -l shown` first"]);
+        self.lab.unmount("shown", &["-l"]);
+    }
+}
+
+fn content(number: usize) -> Vec<u8> {
+    let line = |n: usize| format!("file {number} line {n}\n");
+    let mut all: Vec<u8> = (0..).flat_map(|n| line(n).into_bytes()).take(FILE).collect();
+    all.truncate(FILE);
+    all
+}
+
+fn path(point: &Path, number: usize) -> PathBuf {
+    point.join(format!("file-{number}"))
+}
+
+/// Writes one file after the other, until it cannot. Each that is durable is known to others.
+fn write_files(point: &Path, durable: &Mutex<Vec<usize>>, first: usize) -> std::io::Result<()> {
+    for number in first.. {
+        let mut file = File::create(path(point, number))?;
+        for piece in content(number).chunks(9000) {
+            file.write_all(piece)?;
+        }
+        file.sync_all()?;
+        File::open(point)?.sync_all()?;
+        durable.lock().unwrap().push(number);
+        if number > first + 10 {
+            // Room for the next.
+            durable.lock().unwrap().retain(|&one| one != number - 10);
+            fs::remove_file(path(point, number - 10))?;
+        }
+    }
+    Ok(())
+}
+
+/// There, the file system could not be mounted after a restart, and its check failed.
+fn survives(kind: &str, check: &[&str]) {
+    let kills = std::env::var("PLIMSOLL_KILLS").map_or(3, |text| text.parse().unwrap());
+    let Some(mut volume) = Volume::new(&format!("killed-{kind}"), kind) else { return };
+    let durable = Mutex::new(Vec::new());
+    for kill in 0..kills {
+        let point = volume.mount();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| write_files(&point, &durable, 1000 * kill));
+            std::thread::sleep(Duration::from_millis(400 + 150 * kill as u64));
+            volume.kill();
+            writer.join().unwrap().unwrap_err();
+        });
+        volume.clear();
+        volume.serve();
+        // Mounting replays the journal; after that all must be well.
+        let point = volume.mount();
+        let durable = durable.lock().unwrap();
+        assert!(durable.len() > kill, "{kind}: {} files are durable", durable.len());
+        for &number in durable.iter() {
+            let seen = fs::read(path(&point, number)).unwrap();
+            assert!(seen == content(number), "{kind}: file {number} is another after kill {kill}");
+        }
+        volume.lab.unmount("m", &[]);
+        tool(check[0], &[&check[1..], &[&volume.device]].concat());
+    }
+}
+
+#[test]
+fn ext4_survives_kills_of_the_server() {
+    needs_root!("losetup", "mkfs.ext4", "e2fsck", "mount", "umount");
+    survives("ext4", &["e2fsck", "-f", "-n"]);
+}
+
+#[test]
+fn xfs_survives_kills_of_the_server() {
+    needs_root!("losetup", "mkfs.xfs", "xfs_repair", "mount", "umount");
+    survives("xfs", &["xfs_repair", "-n"]);
+}
+
+#[test]
+fn btrfs_survives_kills_of_the_server() {
+    needs_root!("losetup", "mkfs.btrfs", "btrfs", "mount", "umount");
+    survives("btrfs", &["btrfs", "check"]);
+}
+
+/// There, the head of a file that a shell appended to was overwritten. And a server that is asked to end
+/// waits for who is on it.
+#[test]
+fn a_file_that_grows_for_long_keeps_its_head() {
+    needs_root!("losetup", "mkfs.ext4", "mount", "umount");
+    let Some(mut volume) = Volume::new("grown", "ext4") else { return };
+    let point = volume.mount();
+    let line = |number: usize| format!("line {number} of a log that a shell appends to\n");
+    let mut file = File::create(point.join("run.out")).unwrap();
+    for number in 0..400_000 {
+        file.write_all(line(number).as_bytes()).unwrap();
+        if number % 20_000 == 0 {
+            // What was written lately is read back from the drive, and written over by others.
+            file.sync_all().unwrap();
+            fs::write(point.join("other"), content(number).repeat(100)).unwrap();
+        }
+    }
+    drop(file);
+    volume.server.as_ref().unwrap().signal(Signal::INT);
+    volume.server.as_mut().unwrap().until_it_says("shown/volume is in use");
+    volume.lab.unmount("m", &[]);
+    let point = volume.mount();
+    let text = fs::read_to_string(point.join("run.out")).unwrap();
+    assert!(text.lines().enumerate().all(|(number, seen)| seen == line(number).trim_end()));
+    assert_eq!(text.lines().count(), 400_000);
+    volume.lab.unmount("m", &[]);
+    let device = volume.device.clone();
+    volume.lab.detach(&device);
+    let server = volume.server.take().unwrap();
+    server.signal(Signal::INT);
+    assert_eq!(server.end().code, Some(130));
+    volume.lab.unmounted("shown");
+    assert_eq!(fs::read_dir(volume.lab.path("shown")).unwrap().count(), 0, "it is still mounted");
+    volume.lab.ok("layer check v");
+}
