@@ -24,7 +24,7 @@ const SEGMENT_MIN: u64 = 256 << 10;
 const BLOCK: u64 = layer::BLOCK.get();
 /// Fills that are reckoned with, and the one that the answer is about.
 const FILLS: [f64; 6] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
-const FILL: f64 = 0.6;
+const FILL: f64 = LiveShare::ADVISED.get();
 /// Those that the answer names.
 const FILLS_TOLD: [f64; 3] = [0.5, 0.7, 0.8];
 /// Beyond that nobody fills a volume.
@@ -357,7 +357,9 @@ fn other_fills(fills: &[WorthAtFill], at: &WorthAtFill, break_even: Option<f64>)
     let mix =
         |one: &WorthOfMix| format!("with {} reads {}", share(one.read_share), times(one.gain));
     let mixes: Vec<String> = at.mixes.iter().filter(|one| one.read_share < 0.9).map(mix).collect();
-    let even = break_even.filter(|even| *even < EVEN_MAX).map(Number::share);
+    let even = break_even
+        .filter(|even| *even < EVEN_MAX)
+        .map(|even| Number::share((even * 100.0).ceil() / 100.0));
     Finding::new(Code::LayerWorthFills)
         .with("fills", Value::words(finding::numbers::list(&told.collect::<Vec<String>>())))
         .with_some("even", even)

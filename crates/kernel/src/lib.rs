@@ -1,5 +1,5 @@
 //! System calls that no safe library wraps, each behind a safe function: what a loop device lies
-//! on, and whether anybody else has a file open.
+//! on, whether anybody else has a file open, and that this process answers writes of the kernel.
 
 use std::fs::File;
 use std::io;
@@ -43,6 +43,8 @@ struct LoopInfo64 {
 const LOOP_GET_STATUS64: u32 = 0x4C05;
 /// `fcntl(2)`: which signal says that a lease is broken.
 const F_SETSIG: libc::c_int = 10;
+/// `prctl(2)`.
+const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
 /// What an open loop device shows; an error of kind `ENXIO` if nothing is attached.
 pub fn loop_status(device: &File) -> io::Result<LoopStatus> {
@@ -94,6 +96,16 @@ pub fn lease(file: &File) -> io::Result<bool> {
         Ok(()) => ask(libc::F_SETLEASE, libc::F_UNLCK as libc::c_int).map(|()| true),
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// From now on this thread, and those that it starts, wait for no writes of others when the kernel is short of
+/// memory: those may be the ones that this process is to answer. Needs the right `CAP_SYS_RESOURCE`.
+pub fn answers_writes() -> io::Result<()> {
+    // SAFETY: this command takes integers and touches no memory of ours.
+    match unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

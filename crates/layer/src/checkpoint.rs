@@ -1,6 +1,22 @@
 //! Checkpoints: the whole map, then the superblocks that put it in force.
+//!
+//! A checkpoint begins at a place of the log, the *position*. From then on each group is followed by a
+//! chunk of the map as it is by then. Once all chunks are written, all is flushed, and superblocks with the
+//! position put the map in force.
+//!
+//! Such a map is of no one moment: each of its chunks knows all groups up to the one that it followed. The
+//! log from the position on makes it whole. A block that it changes ends where its last change puts it,
+//! wherever the map had it; any other has not moved since the position, so all chunks have it right. This
+//! needs each group that a chunk may know of. So they are flushed before the superblocks, and these name the
+//! last of them, the *end*: a log that ends before it is damaged. And the segments of groups behind the
+//! position are not written again before the next checkpoint.
+//!
+//! A segment whose groups the checkpoint in force covers may be freed and written again meanwhile, as ever.
+//! Then the map may name one place twice, for a block that was there and for one that is. What freed the
+//! segment moved the former, in a group behind the chunk that still has it and not behind the end. So the
+//! log puts it right, and the table of segments too: it counts what the map names, at every moment.
 
-use units::{ByteOffset, Bytes};
+use units::ByteOffset;
 
 use crate::device::BlockDevice;
 use crate::error::LayerError;
@@ -9,11 +25,15 @@ use crate::map::BlockMap;
 use crate::planted::{PlantedBug, planted};
 use crate::segments::{Batch, SafeUpTo, SegmentTable};
 use crate::shape::{MAP_ENTRY, STREAMS, SegmentNumber, VolumeId, VolumeShape, Within};
+use crate::underway::Underway;
 use crate::volume::{CreateOptions, LogCounts, LogVolume, OpenGroup, Recovered};
 use crate::{BLOCK, BLOCK_LEN};
 
-/// Blocks of the map that are written or read at once.
-const MAP_CHUNK: u64 = 256;
+/// Entries of the map that are written with one group, or read at once: 256 KiB. A write waits for few of
+/// them. In the crash proof, whose maps are less than a block, they are a part of it.
+fn chunk_entries(shape: VolumeShape) -> usize {
+    if cfg!(test) { (shape.logical as usize / 4).max(2) } else { 1 << 15 }
+}
 
 /// Where the two superblocks are.
 pub(crate) const SUPERBLOCKS: [ByteOffset; 2] = [ByteOffset::ZERO, ByteOffset::new(BLOCK.get())];
@@ -40,6 +60,7 @@ impl<D: BlockDevice> LogVolume<D> {
             generation: 0,
             map_crc: 0,
             position: LogPosition { heads, sequence: 0, chain: 0 },
+            end: 0,
         };
         let mut volume = Self::with_map(device, &superblock, BlockMap::new(shape))?;
         volume.start()?;
@@ -66,7 +87,9 @@ impl<D: BlockDevice> LogVolume<D> {
             segments,
             position: superblock.position,
             group: OpenGroup::new(shape),
-            safe: SafeUpTo { durable: sequence, checkpoint: sequence },
+            safe: SafeUpTo { durable: superblock.end.max(sequence), checkpoint: sequence },
+            underway: None,
+            settled: 0,
             log_segments: 0,
             failure: None,
             counts: LogCounts::default(),
@@ -89,20 +112,84 @@ impl<D: BlockDevice> LogVolume<D> {
     /// Puts the map as it is now in force, and makes all before it durable.
     pub(crate) fn checkpoint(&mut self) -> Result<(), LayerError> {
         self.write_group()?;
-        let generation = self.generation + 1;
-        let map_crc = self.write_map(generation)?;
+        self.begin_checkpoint();
+        self.finish_checkpoint()
+    }
+
+    /// Begins a checkpoint; one that was under way is forgotten. Nothing may be in the open group.
+    pub(crate) fn begin_checkpoint(&mut self) {
+        let (position, entered) = (self.position, self.log_segments);
+        let crc = crc32fast::Hasher::new();
+        self.underway = Some(Underway { position, entered, next: 0, crc });
+        if planted(PlantedBug::FreeBeforeChunks) {
+            self.safe.checkpoint = position.sequence;
+        }
+    }
+
+    /// Writes all that the checkpoint under way is short of.
+    pub(crate) fn finish_checkpoint(&mut self) -> Result<(), LayerError> {
+        // The map already has the changes of the open group.
+        if !planted(PlantedBug::ChunkBeforeGroup) {
+            self.write_group()?;
+        }
+        while self.underway.is_some() {
+            self.write_chunk()?;
+        }
+        Ok(())
+    }
+
+    /// What follows each group: a chunk of the checkpoint under way, or the begin of one that is due.
+    pub(crate) fn pace_checkpoint(&mut self) -> Result<(), LayerError> {
+        if self.underway.is_some() {
+            return self.write_chunk();
+        }
+        if self.log_segments >= self.shape.log_max() {
+            self.begin_checkpoint();
+        }
+        Ok(())
+    }
+
+    /// Writes the next chunk of the map, and behind the last one the superblocks.
+    fn write_chunk(&mut self) -> Result<(), LayerError> {
+        let Some(mut underway) = self.underway.take() else { return Ok(()) };
+        let (at, length) = chunk(self.shape, self.generation + 1, underway.next);
+        let mut bytes = vec![0; length];
+        self.map.encode(underway.next, &mut bytes);
+        underway.crc.update(&bytes);
+        if underway.next == 0 || !planted(PlantedBug::ChunkSkipped) {
+            let written = self.device.write(at, &bytes);
+            self.stick(written)?;
+        }
+        underway.next += chunk_entries(self.shape);
+        if underway.next >= self.shape.logical as usize {
+            return self.put_in_force(underway);
+        }
+        self.underway = Some(underway);
+        Ok(())
+    }
+
+    /// Flushes, and writes the superblocks of a checkpoint whose chunks are all written.
+    fn put_in_force(&mut self, written: Underway) -> Result<(), LayerError> {
+        let Underway { mut position, entered, crc, .. } = written;
         if !planted(PlantedBug::NoFlushBeforeSuperblock) {
             let flushed = self.device.flush();
             self.stick(flushed)?;
         }
-        let sequence = self.position.sequence;
-        let safe = SafeUpTo { durable: sequence, checkpoint: sequence };
+        let end = self.position.sequence;
+        let mut safe = SafeUpTo { durable: end, checkpoint: position.sequence };
+        if planted(PlantedBug::EndCovered) {
+            safe.checkpoint = end;
+        }
+        if planted(PlantedBug::PositionOfEnd) {
+            position = self.position;
+        }
         if planted(PlantedBug::FreeBeforeSuperblock) {
             self.safe = safe;
             self.release()?;
         }
-        let (volume, shape, position) = (self.id, self.shape, self.position);
-        let superblock = Superblock { volume, shape, generation, map_crc, position };
+        let generation = self.generation + 1;
+        let (volume, shape, map_crc) = (self.id, self.shape, crc.finalize());
+        let superblock = Superblock { volume, shape, generation, map_crc, position, end };
         let mut block = [0; BLOCK_LEN];
         superblock.encode(&mut block);
         // One after the other: one of the two is whole at any time. Both, before anything that the
@@ -116,21 +203,10 @@ impl<D: BlockDevice> LogVolume<D> {
         }
         self.generation = generation;
         self.safe = safe;
-        self.log_segments = 0;
+        self.settled = end;
+        self.log_segments -= entered;
         self.counts.checkpoints += 1;
         self.release()
-    }
-
-    fn write_map(&mut self, generation: u64) -> Result<u32, LayerError> {
-        let mut crc = crc32fast::Hasher::new();
-        for (at, start, length) in chunks(self.shape, generation) {
-            let mut bytes = vec![0; length];
-            self.map.encode(start, &mut bytes);
-            crc.update(&bytes);
-            let written = self.device.write(at, &bytes);
-            self.stick(written)?;
-        }
-        Ok(crc.finalize())
     }
 }
 
@@ -143,11 +219,12 @@ pub(crate) fn read_map<D: BlockDevice>(
     let mut crc = crc32fast::Hasher::new();
     let is_stale = planted(PlantedBug::StaleCheckpoint);
     let generation = superblock.generation - u64::from(is_stale);
-    for (at, start, length) in chunks(superblock.shape, generation) {
+    for first in (0..superblock.shape.logical as usize).step_by(chunk_entries(superblock.shape)) {
+        let (at, length) = chunk(superblock.shape, generation, first);
         let mut bytes = vec![0; length];
         device.read(at, &mut bytes)?;
         crc.update(&bytes);
-        map.decode(start, &bytes);
+        map.decode(first, &bytes);
     }
     if crc.finalize() != superblock.map_crc && !is_stale {
         return Err(LayerError::CheckpointDamaged { generation: superblock.generation });
@@ -155,16 +232,18 @@ pub(crate) fn read_map<D: BlockDevice>(
     Ok(map)
 }
 
-/// The parts of a checkpoint area: where on the device, from which entry of the map, how many bytes.
-fn chunks(shape: VolumeShape, generation: u64) -> impl Iterator<Item = (ByteOffset, usize, usize)> {
+/// The chunk of a checkpoint area that begins with this entry of the map: where on the device, how many
+/// bytes. The last goes on to the end of the area.
+fn chunk(shape: VolumeShape, generation: u64, first: usize) -> (ByteOffset, usize) {
     let generation = if planted(PlantedBug::OneArea) { 0 } else { generation };
-    let start = shape.area_offset(generation);
-    (0..shape.area()).step_by(MAP_CHUNK as usize).map(move |block| {
-        let blocks = MAP_CHUNK.min(shape.area() - block);
-        let skip = Bytes::new(block * BLOCK.get());
-        let at = ByteOffset::new(start.get() + skip.get());
-        (at, skip.get() as usize / MAP_ENTRY, blocks as usize * BLOCK_LEN)
-    })
+    let skip = first * MAP_ENTRY;
+    let behind = first + chunk_entries(shape);
+    let end = match behind < shape.logical as usize {
+        true => behind * MAP_ENTRY,
+        false => shape.area() as usize * BLOCK_LEN,
+    };
+    let start = shape.area_offset(generation).get();
+    (ByteOffset::new(start + skip as u64), end - skip)
 }
 
 /// What the chain of a log begins with after checkpoint `generation` opened it.

@@ -36,9 +36,6 @@ impl<D: BlockDevice> LogVolume<D> {
     /// checkpoint covers all segments, and the copies of a batch fit into the reserve.
     pub(crate) fn make_room(&mut self) -> Result<(), LayerError> {
         self.writable()?;
-        if self.log_segments >= self.shape.log_max() {
-            self.checkpoint()?;
-        }
         let is_reserved = !planted(PlantedBug::NoReserve);
         let low = if is_reserved { self.shape.low() } else { 0 };
         let spare = low.saturating_sub(self.shape.batch());
@@ -76,10 +73,11 @@ impl<D: BlockDevice> LogVolume<D> {
         let live_max = self.shape.victim_live_max();
         let victims = self.segments.victims(count, live_max, self.safe.checkpoint);
         if victims.is_empty() {
-            if self.safe.checkpoint == self.position.sequence {
-                return Err(LayerError::NoRoom);
-            }
-            return self.checkpoint();
+            return match self.underway {
+                Some(_) => self.finish_checkpoint(),
+                None if self.safe.checkpoint == self.position.sequence => Err(LayerError::NoRoom),
+                None => self.checkpoint(),
+            };
         }
         self.begin_batch(&victims);
         Ok(())

@@ -3,7 +3,7 @@
 //! ```text
 //! superblock  magic, version, volume, logical blocks, segment blocks, segments, generation,
 //!             CRC of the checkpoint, log position (sequence, chain; of each stream: segment,
-//!             within, next)
+//!             within, next), end
 //! group       magic, volume, sequence, durable, chain, entries; of each stream: part and next
 //! entry       logical block and run or stream, CRC and sum of the block
 //! ```
@@ -35,6 +35,9 @@ const GROUP_WORDS: usize = 6 + STREAMS;
 
 /// Words of a superblock before the streams' heads.
 const SUPERBLOCK_WORDS: usize = 10;
+
+/// The word of a superblock behind the heads.
+const SUPERBLOCK_END: usize = SUPERBLOCK_WORDS + 3 * STREAMS;
 
 /// What stands for a run in the entry of a write, less its stream. No run is as long.
 const WRITE: u32 = u32::MAX - STREAMS as u32 + 1;
@@ -80,6 +83,9 @@ pub(crate) struct Superblock {
     pub generation: u64,
     pub map_crc: u32,
     pub position: LogPosition,
+    /// Number of the last group that the map may know of; all up to it are durable. One that is not above
+    /// the position's says nothing.
+    pub end: u64,
 }
 
 /// What a group says about itself.
@@ -221,6 +227,7 @@ impl Superblock {
         for (three, head) in heads.zip(position.heads) {
             *three = [head.segment.0, head.within.0, head.next.0].map(u64::from);
         }
+        words[SUPERBLOCK_END] = self.end;
         seal(&words, CHECKED, block);
     }
 
@@ -253,7 +260,8 @@ impl Superblock {
             return None;
         }
         let (volume, generation, map_crc) = (VolumeId(words[2]), words[6], words[7] as u32);
-        Some(Ok(Self { volume, shape, generation, map_crc, position }))
+        let end = words[SUPERBLOCK_END];
+        Some(Ok(Self { volume, shape, generation, map_crc, position, end }))
     }
 }
 
@@ -334,6 +342,7 @@ mod tests {
                 sequence: 10,
                 chain: 11,
             },
+            end: 12,
         }
     }
 

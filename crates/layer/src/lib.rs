@@ -22,9 +22,11 @@
 //! damage is an error too.
 //!
 //! Limits: all calls are synchronous, and a caller uses a volume alone. The map takes 8 bytes of
-//! memory per block (2 MiB per GiB), a group up to 1 MiB for each stream. A checkpoint writes the whole
-//! map. Which segments are old is forgotten when a volume is closed.
+//! memory per block (2 MiB per GiB), a group up to 1 MiB for each stream. Opening and closing a volume
+//! write the whole map; while it is in use, the map is written little by little. Which segments are old is
+//! forgotten when a volume is closed.
 
+mod ahead;
 mod bytes;
 mod checkpoint;
 mod checksum;
@@ -39,6 +41,7 @@ mod recover;
 mod scrub;
 mod segments;
 mod shape;
+mod underway;
 mod volume;
 mod worth;
 

@@ -31,6 +31,18 @@ pub(crate) enum PlantedBug {
     StaleCheckpoint,
     /// A checkpoint frees segments before its superblock is written.
     FreeBeforeSuperblock,
+    /// A checkpoint covers all groups before its end, not only those before its position.
+    EndCovered,
+    /// A superblock has the position of the end, with a map that is older.
+    PositionOfEnd,
+    /// The superblock does not say up to where the map is newer than its position.
+    EndForgotten,
+    /// Only the first chunk of a map is written.
+    ChunkSkipped,
+    /// A checkpoint is finished while the group that the map is ahead by is not written.
+    ChunkBeforeGroup,
+    /// A checkpoint frees segments when it begins.
+    FreeBeforeChunks,
     /// Checkpoints do not alternate.
     OneArea,
     /// Only one superblock is written.

@@ -1,7 +1,10 @@
 //! Opening a volume: the newest checkpoint, then the log behind it up to the first hole.
 
+use std::collections::VecDeque;
+
 use units::Bytes;
 
+use crate::ahead::ReadAhead;
 use crate::checkpoint::{SUPERBLOCKS, read_map};
 use crate::checksum::Difference;
 use crate::device::BlockDevice;
@@ -9,7 +12,7 @@ use crate::error::LayerError;
 use crate::format::{GroupHeader, Head, LogEntry, LogPosition, Superblock, VERSION};
 use crate::map::BlockPlace;
 use crate::planted::{PlantedBug, planted};
-use crate::shape::{LogStream, Logical, Physical, SegmentNumber, Within};
+use crate::shape::{LogStream, Logical, STREAMS, SegmentNumber, Within};
 use crate::volume::LogVolume;
 use crate::{BLOCK, BLOCK_LEN};
 
@@ -47,8 +50,8 @@ impl<D: BlockDevice> LogVolume<D> {
         superblock.encode(&mut wanted);
         for at in SUPERBLOCKS {
             let mut seen = [0; BLOCK_LEN];
-            self.device.read(at, &mut seen)?;
-            if seen != wanted && !planted(PlantedBug::LaggingSuperblock) {
+            let differs = self.device.read(at, &mut seen).is_err() || seen != wanted;
+            if differs && !planted(PlantedBug::LaggingSuperblock) {
                 self.device.write(at, &wanted)?;
                 self.device.flush()?;
             }
@@ -61,20 +64,26 @@ impl<D: BlockDevice> LogVolume<D> {
         // First only headers: each tells how far the log was flushed when it was written. Up to there
         // the data need no check, and an error in them is one of reading, not the end of the log.
         let mut position = self.position;
-        let mut durable = position.sequence;
-        while let Some(group) = self.group_at(position)? {
+        let mut durable = self.safe.durable;
+        let mut unsure = VecDeque::new();
+        let mut ahead = Default::default();
+        while let Some(group) = self.group_at(position, &mut ahead)? {
             durable = durable.max(group.header.durable);
             position = group.after;
+            unsure.push_back(group);
+            while let Some(group) = unsure.pop_front_if(|group| group.header.sequence <= durable) {
+                self.apply(group);
+            }
         }
         self.refuse_damage(position)?;
-        while let Some(group) = self.group_at(self.position)? {
-            let is_whole = group.header.sequence <= durable || self.is_whole(&group.header)?;
-            if is_whole || planted(PlantedBug::NoDataCheck) {
-                self.apply(group.header);
+        for group in unsure {
+            if self.is_whole(&group.header)? || planted(PlantedBug::NoDataCheck) {
+                self.apply(group);
             } else if !planted(PlantedBug::AcceptHole) {
                 break;
+            } else {
+                self.position = group.after;
             }
-            self.position = group.after;
         }
         Ok(())
     }
@@ -88,12 +97,16 @@ impl<D: BlockDevice> LogVolume<D> {
     }
 
     /// The group that follows a position, if one of its headers is whole. All else of it may not be.
-    fn group_at(&mut self, position: LogPosition) -> Result<Option<FoundGroup>, LayerError> {
+    fn group_at(
+        &mut self,
+        position: LogPosition,
+        ahead: &mut [ReadAhead; STREAMS],
+    ) -> Result<Option<FoundGroup>, LayerError> {
         let streams = if planted(PlantedBug::OneStream) { 1 } else { position.heads.len() };
-        for head in &position.heads[..streams] {
+        for (head, ahead) in position.heads[..streams].iter().zip(ahead) {
             let (segment, within) = self.part_place(*head);
-            let mut block = [0; BLOCK_LEN];
-            self.device.read(self.shape.block(segment, within).offset(), &mut block)?;
+            let place = self.shape.block(segment, within);
+            let mut block = ahead.read(&mut self.device, place, self.shape.left(place))?;
             let Some((header, chain)) = GroupHeader::decode(&mut block, self.id) else { continue };
             let is_chained = header.chain == position.chain || planted(PlantedBug::NoChain);
             let is_next = is_chained && header.sequence == position.sequence + 1;
@@ -122,17 +135,21 @@ impl<D: BlockDevice> LogVolume<D> {
     }
 
     /// The log seems to end here. It does not if a group further on, in the segments that the streams
-    /// are in or go on in, says that the one which should be here was flushed.
+    /// are in or go on in, says that the one which should be here was flushed, or the superblock does.
     fn refuse_damage(&mut self, end: LogPosition) -> Result<(), LayerError> {
         let missing = end.sequence + 1;
+        if missing <= self.safe.durable && !planted(PlantedBug::EndForgotten) {
+            return Err(LayerError::LogDamaged { sequence: missing });
+        }
         let streams = if planted(PlantedBug::DamageInOneStream) { 1 } else { end.heads.len() };
-        let mut block = [0; BLOCK_LEN];
+        let mut ahead = ReadAhead::default();
         for head in &end.heads[..streams] {
             let (segment, within) = self.part_place(*head);
             let here = (within.0..self.shape.segment).map(|within| (segment, Within(within)));
             let next = (0..self.shape.segment).map(|within| (head.next, Within(within)));
             for (segment, within) in here.chain(next) {
-                self.device.read(self.shape.block(segment, within).offset(), &mut block)?;
+                let place = self.shape.block(segment, within);
+                let mut block = ahead.read(&mut self.device, place, self.shape.left(place))?;
                 if !GroupHeader::seems_in(&block, self.id) {
                     continue;
                 }
@@ -150,18 +167,17 @@ impl<D: BlockDevice> LogVolume<D> {
     /// Whether all parts of a group are on the device: their headers, and their data but for a bit that
     /// flipped, which a read reports.
     fn is_whole(&mut self, group: &GroupHeader) -> Result<bool, LayerError> {
-        let mut block = [0; BLOCK_LEN];
         for (n, (stream, part)) in group.parts().enumerate() {
-            self.device.read(part.block.offset(), &mut block)?;
-            let header = GroupHeader::decode(&mut block, self.id);
+            let mut bytes = vec![0; (1 + group.data(stream) as usize) * BLOCK_LEN];
+            self.device.read(part.block.offset(), &mut bytes)?;
+            let (header, data) = bytes.split_at_mut(BLOCK_LEN);
+            let header = GroupHeader::decode(header, self.id);
             let is_same = header.is_some_and(|(header, _)| header == *group);
             if !is_same && !planted(PlantedBug::PartWithoutHeader) {
                 return Ok(false);
             }
-            let data = (part.block.0 + 1..).map(Physical);
-            for (at, (_, sum)) in data.zip(group.writes(stream)) {
-                self.device.read(at.offset(), &mut block)?;
-                let is_torn = sum.difference(&block) == Difference::Other;
+            for (block, (_, sum)) in data.chunks(BLOCK_LEN).zip(group.writes(stream)) {
+                let is_torn = sum.difference(block) == Difference::Other;
                 if is_torn && (n == 0 || !planted(PlantedBug::OnePartChecked)) {
                     return Ok(false);
                 }
@@ -170,7 +186,7 @@ impl<D: BlockDevice> LogVolume<D> {
         Ok(true)
     }
 
-    fn apply(&mut self, group: GroupHeader) {
+    fn apply(&mut self, FoundGroup { header: group, after }: FoundGroup) {
         let mut blocks = group.parts.map(|part| part.block);
         let mut entries = group.entries;
         self.recovered.groups += 1;
@@ -195,6 +211,7 @@ impl<D: BlockDevice> LogVolume<D> {
                 }
             }
         }
+        self.position = after;
     }
 }
 
@@ -208,15 +225,20 @@ fn newest<D: BlockDevice>(device: &mut D) -> Result<Superblock, LayerError> {
     if device.size() < Bytes::new(2 * BLOCK.get()) {
         return Err(LayerError::NoVolume);
     }
-    let mut found: Vec<Superblock> = Vec::new();
+    let (mut found, mut unread): (Vec<Superblock>, _) = (Vec::new(), None);
     for at in SUPERBLOCKS {
         let mut block = [0; BLOCK_LEN];
-        device.read(at, &mut block)?;
+        // The other may be readable.
+        if let Err(error) = device.read(at, &mut block) {
+            unread = Some(error);
+            continue;
+        }
         match Superblock::decode(&mut block) {
             None => {}
             Some(Ok(superblock)) => found.push(superblock),
             Some(Err(seen)) => return Err(LayerError::Version { seen, wanted: VERSION }),
         }
     }
-    found.into_iter().max_by_key(|superblock| superblock.generation).ok_or(LayerError::NoVolume)
+    let newest = found.into_iter().max_by_key(|superblock| superblock.generation);
+    newest.ok_or(unread.map_or(LayerError::NoVolume, LayerError::Device))
 }

@@ -217,10 +217,15 @@ impl VolumeShape {
         (self.segments / 24).max(STREAMS as u32)
     }
 
-    /// Segments after which a checkpoint is due. It bounds the log that recovery reads, and the
-    /// garbage that cannot be collected yet; the map is 1/512 of the volume, so it adds about 2 %.
+    /// Segments of log from the begin of one checkpoint to that of the next. With what is written while one
+    /// is under way, a group for each 256 KiB of the map, it bounds the log that recovery reads, and the
+    /// garbage that cannot be collected yet.
+    ///
+    /// It is 32 times the map, which then adds 3 % to the log; 256 at least, which recovery reads in no
+    /// time; an eighth of all segments at most.
     pub fn log_max(self) -> u32 {
-        (self.segments / 8).max(2)
+        let paid = (32 * self.area()).div_ceil(u64::from(self.segment)) as u32;
+        paid.max(256).min(self.segments / 8).max(2)
     }
 
     /// Live blocks of a victim that still bring room: its copies need headers, a group that is cut

@@ -10,6 +10,8 @@
 //! read, whichever costs less. With `D` the longest such gap in writes, a write of the user causes
 //! `v * (1 - v)^D` spans, and `(v + v^2 * sum of d * (1 - v)^d for d = 1..D) / (1 - v)` writes' lengths are read.
 
+use std::str::FromStr;
+
 use units::{Bytes, Nanos};
 
 use crate::{BLOCK, GAP};
@@ -17,6 +19,21 @@ use crate::{BLOCK, GAP};
 /// Share of the segments' space that is live, in `0.0..1.0`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct LiveShare(f64);
+
+/// How full a volume is wanted: `60%` or `0.6`.
+impl FromStr for LiveShare {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, scale) = match text.strip_suffix('%') {
+            Some(number) => (number, 100.0),
+            None => (text, 1.0),
+        };
+        let share = number.parse::<f64>().ok().map(|number| number / scale);
+        let share = share.filter(|share| (0.1..=0.9).contains(share));
+        share.map(Self).ok_or("wanted a fill of 10% to 90%")
+    }
+}
 
 /// What a device costs without the layer, as measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,13 +66,16 @@ pub struct LayerForecast {
 }
 
 impl LiveShare {
+    /// What the maker of the first such layer advised to stay below.
+    pub const ADVISED: Self = Self(0.6);
+
     /// `None` outside of `0.0..1.0`: a full volume cannot be collected.
     pub fn new(share: f64) -> Option<Self> {
         (0.0..1.0).contains(&share).then_some(Self(share))
     }
 
     /// The share as a number.
-    pub fn get(self) -> f64 {
+    pub const fn get(self) -> f64 {
         self.0
     }
 

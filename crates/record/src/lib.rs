@@ -248,6 +248,13 @@ impl RunState {
     }
 }
 
+impl TargetRecord {
+    /// Whether it was a volume of the write-optimising layer that was made for the run.
+    pub fn is_layer(&self) -> bool {
+        self.given.starts_with("layer:")
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetRecord {

@@ -135,8 +135,7 @@ impl Prepared {
     /// What one side leaves behind the other meets, so neither may expect its own data: an error,
     /// as words, where they verify, or where they do not see the same files.
     pub fn share(&mut self, first: &Self) -> Result<(), &'static str> {
-        let is_layer = |prepared: &Self| prepared.header.target.given.starts_with("layer:");
-        if is_layer(self) || is_layer(first) {
+        if self.header.target.is_layer() || first.header.target.is_layer() {
             return Err("the layer would find what the other side wrote");
         }
         let (Some(ours), Some(theirs)) = (self.site.paths_mut(), first.site.paths()) else {

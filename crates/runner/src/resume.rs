@@ -50,7 +50,7 @@ pub fn prepare_resume(
     if explain::line::looks_for_line(run) {
         return Err(no("it looks for a load line, which is of the moment: begin it anew"));
     }
-    if header.target.given.starts_with("layer:") {
+    if header.target.is_layer() {
         return Err(no("its volume was made for it: begin it anew"));
     }
     let mut source = suite::parse(&header.suite_text, &format!("suite of run {}", header.id))?;

@@ -54,6 +54,9 @@ impl VolumeFile {
             Err(errno) => return Err(failed(errno.into())),
         }
         let size = Bytes::new(file.seek(SeekFrom::End(0)).map_err(failed)?);
+        // What counts as written since a write failed is in the page cache alone: nobody may rely on it.
+        let _ = rustix::fs::fdatasync(&file);
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(Self { file: Arc::new(file), size })
     }
 

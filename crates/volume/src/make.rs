@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use layer::{BLOCK, BlockDevice, CreateOptions, LiveShare, LogVolume, SEGMENT, VolumeId};
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, IFlags};
 use stack::{Access, Action, Consent, Host, Own, Permit, Target};
 use units::{ByteOffset, Bytes};
 
@@ -99,6 +99,10 @@ impl VolumePlan {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create_new(true).mode(0o600);
         let file = options.open(path).map_err(failed("create"))?;
+        // Where blocks are copied on writing, as on btrfs, room that was taken once is not enough.
+        if let Ok(flags) = rustix::fs::ioctl_getflags(&file) {
+            let _ = rustix::fs::ioctl_setflags(&file, flags | IFlags::NOCOW);
+        }
         let room = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, self.below.get());
         let made = room.map_err(|errno| failed("take room for")(errno.into()));
         let made = made.and_then(|()| VolumeFile::locked(file, path, true));
@@ -160,13 +164,15 @@ fn largest(there: Bytes, fits: impl Fn(Bytes) -> bool) -> Bytes {
 pub fn destroy(path: &Path) -> Result<(), VolumeError> {
     let failed = |error| VolumeError::Layer { path: path.to_path_buf(), error };
     let mut file = VolumeFile::open(path, true)?;
+    // Of a link that it is known by, what it leads to.
+    let resolved = std::fs::canonicalize(path);
     layer::is_volume(&mut file).map_err(failed)?;
     if file.is_device() {
         let nothing = vec![0; 2 * BLOCK.get() as usize];
         let wiped = file.write(ByteOffset::ZERO, &nothing).and_then(|()| file.flush());
         return wiped.map_err(|error| failed(error.into()));
     }
-    std::fs::remove_file(path).map_err(|source| VolumeError::File {
+    resolved.and_then(std::fs::remove_file).map_err(|source| VolumeError::File {
         what: "remove",
         path: path.to_path_buf(),
         source,

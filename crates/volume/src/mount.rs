@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, WriteFlags,
+    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem,
+    FopenFlags, Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use nbd::{Export, ExportError};
 use rustix::fs::FallocateFlags;
@@ -178,6 +178,31 @@ impl Filesystem for VolumeDirectory {
         reply.ok();
     }
 
+    /// Who opens a device to write it anew may ask for this, and changes nothing by it.
+    fn setattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        match self.attributes(number) {
+            Some(found) => reply.attr(&FOR_EVER, &found),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
     fn read(
         &self,
         _: &Request,
@@ -190,6 +215,9 @@ impl Filesystem for VolumeDirectory {
         reply: ReplyData,
     ) {
         let (at, length) = self.within(offset, size.into());
+        if length == Bytes::ZERO {
+            return reply.data(&[]);
+        }
         let mut bytes = vec![0; length.get() as usize];
         match self.volume.read(at, &mut bytes) {
             Ok(()) => reply.data(&bytes),

@@ -62,6 +62,8 @@ pub fn listen(path: &Path) -> Result<UnixListener, VolumeError> {
 impl ServedVolume {
     /// Has it flushed now and then, from a thread of its own.
     pub fn start(volume: LogVolume<VolumeFile>, tell: Tell) -> io::Result<Self> {
+        // Without the right to it, only where memory is short this process may wait for itself.
+        let _ = kernel::answers_writes();
         let (size, file) = (volume.size(), volume.device().shared());
         let served =
             Self(Arc::new(SharedVolume { size, file, volume: Mutex::new(Some(volume)), tell }));
@@ -93,7 +95,7 @@ impl ServedVolume {
             let served = stream.and_then(|stream| {
                 let answer = move || {
                     if let Err(error) = nbd::serve(stream, "", &*ours.0) {
-                        (ours.0.tell)(&format!("a client was left: {error}"));
+                        (ours.0.tell)(&format!("a client was disconnected: {error}"));
                     }
                 };
                 thread::Builder::new().name("client".to_owned()).spawn(answer)
@@ -107,16 +109,11 @@ impl ServedVolume {
     }
 
     fn flush_now_and_then(&self) {
-        let mut written = 0;
         loop {
             thread::sleep(FLUSH_AFTER);
             let mut volume = self.0.volume.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(volume) = volume.as_mut() else { return };
-            let now = volume.counts().written;
-            if now == std::mem::replace(&mut written, now) {
-                continue;
-            }
-            if let Err(error) = volume.flush() {
+            if let Err(error) = volume.settle() {
                 (self.0.tell)(&format!("it only reads from here on: {error}"));
                 return;
             }

@@ -9,6 +9,7 @@ use report::Columns;
 use units::Nanos;
 
 use crate::args::Common;
+use crate::commands::crash::{self, CrashTestArgs, CrashWriterArgs};
 use crate::commands::live::{self, LiveArgs, SideFile};
 use crate::commands::volume::{self, CreateArgs, DestroyArgs, LookArgs, ServeVolumeArgs};
 use crate::commands::which::refuse_unfit;
@@ -27,7 +28,8 @@ Examples:
   plimsoll layer worth array:gp3-alone
   plimsoll layer create /ssd/v --size 10GiB     # a volume that stays
   plimsoll layer serve /ssd/v --socket /run/v   # as a block device (NBD), until Ctrl-C
-  plimsoll layer check /ssd/v                   # is all that was written there";
+  plimsoll layer check /ssd/v                   # is all that was written there
+  plimsoll layer crash-test /ssd                # a volume whose writer is killed ten times";
 
 /// Visits of each cell.
 const BLOCKS: u32 = 10;
@@ -60,6 +62,9 @@ enum LayerCommand {
     /// Exit code 7 if anything is not what was written.
     Check(LookArgs),
     Destroy(DestroyArgs),
+    CrashTest(CrashTestArgs),
+    #[command(hide = true)]
+    CrashWriter(CrashWriterArgs),
 }
 
 /// Would the layer make random writes faster here, and by how much
@@ -91,6 +96,8 @@ pub fn layer(args: &LayerArgs, common: &Common, output: &Output) -> Result<ExitC
         LayerCommand::Status(args) => volume::status(args, output),
         LayerCommand::Check(args) => volume::check(args, output),
         LayerCommand::Destroy(args) => volume::destroy(args, output),
+        LayerCommand::CrashTest(args) => crash::test(args, output),
+        LayerCommand::CrashWriter(args) => crash::write(args),
     }
 }
 

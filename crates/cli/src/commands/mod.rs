@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
+pub mod crash;
 pub mod db;
 pub mod durability;
 pub mod explain;

@@ -4,8 +4,9 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use layer::{LiveShare, LogVolume, Untouched, VolumeId};
+use clap::{ArgGroup, Args};
+use layer::{LayerError, LiveShare, LogVolume, Untouched, VolumeId};
+use runner::TargetName;
 use serde::Serialize;
 use stack::Consent;
 use units::Bytes;
@@ -14,7 +15,7 @@ use volume::{MountedVolume, ServedVolume, VolumeError, VolumeFile, VolumeOrder, 
 use crate::commands::sequence::drawn;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::options::{Exception, Share};
+use crate::options::Exception;
 use crate::output::{Output, json};
 use crate::signals;
 
@@ -23,15 +24,13 @@ Examples:
   plimsoll layer create /ssd/v --size 10GiB             # a file that takes 1.7 times that
   plimsoll layer create /dev/sdx --destroy /dev/sdx     # a whole device, whose content is lost
   plimsoll layer serve /ssd/v --socket /run/v.sock      # as a block device (NBD), until Ctrl-C
+  plimsoll layer serve /ssd/v --mount /mnt/v            # as the file /mnt/v/volume, for a loop device
   plimsoll layer status /ssd/v                          # how full, and whether it was closed
   plimsoll layer check /ssd/v                           # is all as it was written
   plimsoll layer destroy /ssd/v";
 
 /// The name of the contract of `--json`.
 const SCHEMA: &str = "plimsoll.volume/1";
-/// What the first maker of such a layer advised to stay below.
-const FILL_ADVISED: f64 = 0.6;
-const FILLS: std::ops::RangeInclusive<f64> = 0.1..=0.9;
 /// Damaged blocks that are told one by one.
 const TOLD_MAX: usize = 10;
 /// How often a scrub says how far it is.
@@ -52,7 +51,7 @@ pub struct CreateArgs {
     size: Option<Bytes>,
     /// How full the log is once all of the volume holds data: the fuller, the slower
     #[arg(long, value_name = "SHARE", default_value = "60%")]
-    fill: Share,
+    fill: LiveShare,
     /// Say what would be made, and stop
     #[arg(long)]
     dry_run: bool,
@@ -64,18 +63,19 @@ pub struct CreateArgs {
     even_though: Vec<Exception>,
 }
 
-/// Serve a volume as a block device (NBD) on a Unix socket, until Ctrl-C
+/// Serve a volume as a block device (NBD) on a Unix socket, or as a file, until Ctrl-C
 ///
 /// Clients are `nbd-client -unix SOCKET /dev/nbd0`, `qemu-nbd`, `nbdfuse`, `nbdcopy` and others. What a client
 /// flushed is durable; what it did not is written within a second. Ctrl-C makes all durable and ends.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("where").args(["socket", "mount"]).required(true).multiple(true)))]
 pub struct ServeVolumeArgs {
     /// The file or device of the volume
     #[arg(value_name = "FILE|DEVICE")]
     path: PathBuf,
     /// Where clients of the NBD protocol connect; one that a killed server left is replaced
-    #[arg(long, value_name = "SOCKET", required_unless_present = "mount")]
+    #[arg(long, value_name = "SOCKET")]
     socket: Option<PathBuf>,
     /// Show the volume as the file `volume` in this empty directory: for `losetup --direct-io=on -f FILE`
     #[arg(long, value_name = "DIRECTORY")]
@@ -119,7 +119,7 @@ struct Document {
     live_bytes: u64,
     /// Share of the log's room that holds data.
     fill: f64,
-    /// Whether it was closed, so that nothing had to be recovered.
+    /// Whether nothing has to be recovered.
     closed: bool,
     /// What recovery found behind the last checkpoint: groups of writes.
     recovered_groups: u64,
@@ -136,6 +136,10 @@ impl From<VolumeError> for Failure {
                 ExitCode::Refused
             }
             VolumeError::Kind { .. } | VolumeError::NoFit { .. } => ExitCode::Usage,
+            VolumeError::Layer {
+                error: LayerError::CheckpointDamaged { .. } | LayerError::LogDamaged { .. },
+                ..
+            } => ExitCode::Mismatch,
             _ => ExitCode::Target,
         };
         let hint = error.hint();
@@ -148,12 +152,17 @@ impl From<VolumeError> for Failure {
 }
 
 pub fn create(args: &CreateArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let fill = Some(args.fill.0).filter(|fill| FILLS.contains(fill)).and_then(LiveShare::new);
-    let fill = fill.ok_or_else(|| Failure::new(ExitCode::Usage, "--fill: wanted 10% to 90%"))?;
-    let is_device = args.destroy.is_some();
-    if args.size.is_none() && !is_device && !args.path.exists() {
-        return Err(Failure::new(ExitCode::Usage, "a volume in a file needs its size")
-            .hint("add `--size 10GiB`"));
+    let fill = args.fill;
+    let path = args.path.display();
+    if matches!(TargetName::parse(args.path.as_os_str()), Ok(TargetName::Kind { .. })) {
+        let message = format!("{path} names no file or device");
+        return Err(
+            Failure::new(ExitCode::Usage, message).hint("`layer:` as a target tries it there")
+        );
+    }
+    if args.size.is_none() && !args.path.exists() {
+        let message = format!("{path} is not there, and a volume in a new file needs its size");
+        return Err(Failure::new(ExitCode::Usage, message).hint("add `--size 10GiB`"));
     }
     let order = VolumeOrder {
         path: args.path.clone(),
@@ -167,10 +176,10 @@ pub fn create(args: &CreateArgs, output: &Output) -> Result<ExitCode, Failure> {
         },
     };
     let plan = VolumePlan::new(&order, VolumeId(drawn()))?;
-    let (path, size) = (args.path.display(), plan.size());
+    let size = plan.size();
     let written = fill.write_amplification();
     let cost = format!(
-        "once it is full, {written:.2} blocks are written for each of yours, if they go anywhere; \
+        "once it is full, {written:.2} blocks are written for each that is written at random; \
          `plimsoll layer worth` says what that is worth here"
     );
     if args.dry_run {
@@ -180,7 +189,7 @@ pub fn create(args: &CreateArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     plan.make()?;
     output.print(&format!("made a volume of {size} in {path}; {cost}\n"))?;
-    if fill.get() > FILL_ADVISED {
+    if fill > LiveShare::ADVISED {
         output.warning("filled beyond 60 %, a log gets slow: see docs/layer.md");
     }
     let name = args.path.file_name().unwrap_or_default().display();
@@ -198,7 +207,6 @@ pub fn serve(args: &ServeVolumeArgs, output: &Output) -> Result<ExitCode, Failur
             recovered.changes, recovered.groups
         ));
     }
-    let listener = args.socket.as_deref().map(volume::listen).transpose()?;
     // From here on a signal is waited for, and none is lost.
     let mut signals = signals::Ends::watch()?;
     let size = volume.size();
@@ -206,8 +214,9 @@ pub fn serve(args: &ServeVolumeArgs, output: &Output) -> Result<ExitCode, Failur
     let teller = *output;
     let tell = Box::new(move |line: &str| teller.warning(line));
     let served = ServedVolume::start(volume, tell).map_err(failed)?;
-    listener.map(|listener| served.listen(listener)).transpose().map_err(failed)?;
     let mounted = args.mount.as_deref().map(|at| MountedVolume::new(&served, at)).transpose()?;
+    let listener = args.socket.as_deref().map(volume::listen).transpose()?;
+    listener.map(|listener| served.listen(listener)).transpose().map_err(failed)?;
     let socket = args.socket.iter().map(|socket| socket.display().to_string());
     let file = args.mount.iter().map(|at| at.join("volume").display().to_string());
     let places: Vec<String> = socket.chain(file).collect();
@@ -223,14 +232,20 @@ pub fn serve(args: &ServeVolumeArgs, output: &Output) -> Result<ExitCode, Failur
     }
     let mut code = signals.wait();
     if let (Some(mounted), Some(at)) = (mounted, &args.mount) {
+        let at = at.display();
         // What lies in the cache of a file system on it would be lost.
         if mounted.is_in_use() {
-            let at = at.display();
             output.warning(&format!(
                 "{at}/volume is in use: unmount what is on it and detach its loop device, then \
                  press Ctrl-C again"
             ));
             code = signals.wait();
+        }
+        if mounted.is_in_use() {
+            output.warning(&format!(
+                "{at}/volume was in use to the end: what a file system on it had not written is lost; \
+                 unmount it with `umount -l`, and detach its loop device with `losetup -d`"
+            ));
         }
         mounted.leave();
     }
@@ -242,7 +257,7 @@ pub fn serve(args: &ServeVolumeArgs, output: &Output) -> Result<ExitCode, Failur
         Failure::caused(ExitCode::Target, format!("{path} could not be closed"), error)
             .hint("what was flushed is there: the next start recovers it")
     })?;
-    output.note("closed: all that was written is durable");
+    output.note("closed: all that was written to it is durable");
     Ok(code)
 }
 
@@ -278,15 +293,13 @@ pub fn check(args: &LookArgs, output: &Output) -> Result<ExitCode, Failure> {
 }
 
 pub fn destroy(args: &DestroyArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let document = looked(&args.path, &volume::look(&args.path)?);
     let path = args.path.display();
     if !args.yes {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             let message = format!("removing {path} needs confirmation");
             return Err(Failure::new(ExitCode::Refused, message).hint("add `--yes`"));
         }
-        output.notes(&text(&document));
-        output.note("remove for good? [y/N]");
+        output.note(&format!("remove the volume {path} and all that is in it, for good? [y/N]"));
         let mut answer = String::new();
         // What cannot be read is no yes.
         let _ = io::stdin().lock().read_line(&mut answer);
@@ -324,9 +337,8 @@ fn text(document: &Document) -> String {
         (Some([]), Some([])) => lines.push(format!("{path} is whole: all {live} are as written.")),
         (Some(damaged), faults) => {
             let faults = faults.unwrap_or_default();
-            let counts =
-                format!("{} blocks of 4 KiB, {} of its tables", damaged.len(), faults.len());
-            lines.push(format!("{path} is damaged: {counts}. Take a copy before anything else."));
+            let counts = format!("blocks of 4 KiB: {}, tables: {}", damaged.len(), faults.len());
+            lines.push(format!("{path} is damaged ({counts}). Take a copy before anything else."));
             let places = damaged.iter().take(TOLD_MAX).map(|at| format!("  block at byte {at}"));
             lines.extend(
                 places.chain(faults.iter().take(TOLD_MAX).map(|fault| format!("  {fault}"))),
@@ -339,9 +351,9 @@ fn text(document: &Document) -> String {
         "{path}: a volume of {size}; {live} hold data, which fills its log to {fill}."
     ));
     lines.push(match document.closed {
-        true => "It was closed.".to_owned(),
+        true => "Nothing has to be recovered.".to_owned(),
         false => format!(
-            "It was not closed: {} groups of writes lie behind its last checkpoint, and are there.",
+            "It was not closed. {} groups of writes lie behind its last checkpoint, and are there.",
             document.recovered_groups
         ),
     });

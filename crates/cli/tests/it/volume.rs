@@ -155,8 +155,10 @@ fn what_is_not_to_be_a_volume_is_left_alone() {
     std::fs::write(world.path("dear"), vec![7; 1 << 20]).unwrap();
     for (words, said) in [
         (&["create", "dear", "--size", "16MiB"][..], "is there already"),
-        (&["create", "v"], "a volume in a file needs its size"),
-        (&["create", "v", "--size", "16MiB", "--fill", "95%"], "wanted 10% to 90%"),
+        (&["create", "v"], "v is not there, and a volume in a new file needs its size"),
+        (&["create", "array:gp3-alone", "--size", "16MiB"], "names no file or device"),
+        (&["serve", "dear"], "--socket <SOCKET>|--mount <DIRECTORY>"),
+        (&["create", "v", "--size", "16MiB", "--fill", "95%"], "wanted a fill of 10% to 90%"),
         (&["create", "v", "--size", "20TiB"], "no volume of that size fits there"),
         (&["create", ".", "--size", "16MiB"], "is neither a file nor a block device"),
         (&["create", "no/v", "--size", "16MiB"], "its directory no does not exist"),
@@ -275,6 +277,20 @@ fn survived(client: &mut Client, writes: &mut Vec<u64>, flushed: u64, blocks: u6
     assert_eq!(seen, wanted, "not the state after write {last}, of which {flushed} were flushed");
     writes.truncate(last as usize + 1);
     last
+}
+
+#[test]
+fn who_asks_sees_a_volume_survive_kills() {
+    let world = World::new();
+    let said = world.ok(&["layer", "crash-test", ".", "--kills", "3", "--json"]).out;
+    let found: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&found["kills"], &found["lost"]), (&Value::from(3), &Value::from(0)), "{found}");
+    assert_eq!(found["wrong"], Value::Array(Vec::new()));
+    assert!(found["writes"].as_u64().unwrap() > 60, "{found}");
+    std::fs::write(world.path("plimsoll-crash-test"), b"dear").unwrap();
+    let refused = world.run(&["layer", "crash-test", "."]);
+    assert!(refused.code == 3 && refused.err.contains("is there already"), "{refused:?}");
+    assert_eq!(std::fs::read(world.path("plimsoll-crash-test")).unwrap(), b"dear");
 }
 
 // What befell the first layer of this kind in a study of 2008, each as a test; the two that need a file

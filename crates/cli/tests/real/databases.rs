@@ -12,10 +12,10 @@ use serde_json::Value;
 use crate::lab::Lab;
 
 /// A directory that the servers' users can reach, wherever the checkout is.
-struct Open(PathBuf);
+pub struct Open(pub PathBuf);
 
 impl Open {
-    fn new() -> Self {
+    pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("plimsoll-databases-{}-{count}", std::process::id());
@@ -41,7 +41,7 @@ impl Drop for Open {
 }
 
 /// The engines whose programs are installed, with a part of their servers' command lines.
-fn engines() -> Vec<&'static str> {
+pub fn engines() -> Vec<&'static str> {
     let here = |engine: &&str| {
         let is = match *engine {
             "postgres" => Path::new("/usr/lib/postgresql").exists(),

@@ -4,11 +4,15 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
+use tpcc::{Scale, Seconds, Tpcc, Workload};
+use units::Bytes;
 
+use crate::databases::{Open, engines};
 use crate::lab::{Lab, Running, needs_root, tool};
 
 /// Of each file that is written until the server is killed.
@@ -20,19 +24,22 @@ struct Volume {
     lab: Lab,
     device: String,
     server: Option<Running>,
+    /// Where it is mounted.
+    point: String,
 }
 
 impl Volume {
-    fn new(name: &str, kind: &str) -> Option<Self> {
+    fn new(name: &str, kind: &str, size: &str) -> Option<Self> {
         let known = fs::read_to_string("/proc/filesystems").unwrap();
         if !known.split_whitespace().any(|word| word == kind) || !Path::new("/dev/fuse").exists() {
             eprintln!("skipped: needs {kind} and /dev/fuse");
             return None;
         }
         let lab = Lab::new(name);
-        lab.ok("layer create v --size 320MiB");
+        lab.ok(&format!("layer create v --size {size}"));
         fs::create_dir(lab.path("shown")).unwrap();
-        let mut volume = Self { lab, device: String::new(), server: None };
+        let (device, point) = (String::new(), "m".to_owned());
+        let mut volume = Self { lab, device, server: None, point };
         volume.serve();
         let force = if kind == "ext4" { "-F" } else { "-f" };
         tool(&format!("mkfs.{kind}"), &["-q", force, &volume.device]);
@@ -49,7 +56,7 @@ impl Volume {
     }
 
     fn mount(&mut self) -> PathBuf {
-        self.lab.mount(&[&self.device], "m")
+        self.lab.mount(&[&self.device], &self.point)
     }
 
     fn kill(&mut self) {
@@ -58,7 +65,7 @@ impl Volume {
 
     /// As somebody does who finds the server killed.
     fn clear(&mut self) {
-        self.lab.unmount("m", &["-l"]);
+        self.lab.unmount(&self.point, &["-l"]);
         self.lab.detach(&self.device);
         // Before it is unmounted, it says what to do.
         let said = self.lab.run("layer serve v --mount shown");
@@ -100,7 +107,7 @@ fn write_files(point: &Path, durable: &Mutex<Vec<usize>>, first: usize) -> std::
 /// There, the file system could not be mounted after a restart, and its check failed.
 fn survives(kind: &str, check: &[&str]) {
     let kills = std::env::var("PLIMSOLL_KILLS").map_or(3, |text| text.parse().unwrap());
-    let Some(mut volume) = Volume::new(&format!("killed-{kind}"), kind) else { return };
+    let Some(mut volume) = Volume::new(&format!("killed-{kind}"), kind, "320MiB") else { return };
     let durable = Mutex::new(Vec::new());
     for kill in 0..kills {
         let point = volume.mount();
@@ -148,7 +155,7 @@ fn btrfs_survives_kills_of_the_server() {
 #[test]
 fn a_file_that_grows_for_long_keeps_its_head() {
     needs_root!("losetup", "mkfs.ext4", "mount", "umount");
-    let Some(mut volume) = Volume::new("grown", "ext4") else { return };
+    let Some(mut volume) = Volume::new("grown", "ext4", "320MiB") else { return };
     let point = volume.mount();
     let line = |number: usize| format!("line {number} of a log that a shell appends to\n");
     let mut file = File::create(point.join("run.out")).unwrap();
@@ -171,10 +178,122 @@ fn a_file_that_grows_for_long_keeps_its_head() {
     volume.lab.unmount("m", &[]);
     let device = volume.device.clone();
     volume.lab.detach(&device);
+    let all = fs::read(volume.lab.path("shown/volume")).unwrap();
+    assert_eq!(all.len(), 320 << 20, "it is read to its end");
     let server = volume.server.take().unwrap();
     server.signal(Signal::INT);
     assert_eq!(server.end().code, Some(130));
     volume.lab.unmounted("shown");
     assert_eq!(fs::read_dir(volume.lab.path("shown")).unwrap().count(), 0, "it is still mounted");
     volume.lab.ok("layer check v");
+}
+
+/// A database server that can be started again as it was.
+struct Again {
+    command: Vec<String>,
+    ids: [String; 2],
+    process: Option<Child>,
+}
+
+impl Again {
+    fn of(server: &db::Server) -> Self {
+        let process = format!("/proc/{}", server.pid().unwrap());
+        let line = fs::read_to_string(format!("{process}/cmdline")).unwrap();
+        let status = fs::read_to_string(format!("{process}/status")).unwrap();
+        let ids = ["Uid:", "Gid:"].map(|name| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace().next().unwrap().to_owned()
+        });
+        let command = line.split_terminator('\0').map(str::to_owned).collect();
+        Self { command, ids, process: None }
+    }
+
+    fn start(&mut self, directory: &Path) {
+        let [uid, gid] = &self.ids;
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={uid}"), &format!("--regid={gid}"), "--clear-groups"]);
+        command.args(["--pdeathsig=KILL", "--"]).args(&self.command);
+        command.current_dir(directory).env("LC_ALL", "C");
+        self.process = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    }
+}
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // In order, with its children.
+            let _ = kill_process(Pid::from_child(&process), Signal::TERM);
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Plays transactions until one fails; how many went well.
+fn play(server: &db::Server, workload: &Tpcc, number: u32) -> u64 {
+    let mut client = server.client().unwrap();
+    client.prepare(&workload.statements(client.dialect())).unwrap();
+    let mut player = workload.player(number, 5 + u64::from(number));
+    let mut played = 0;
+    while {
+        player.draw();
+        player.play(client.as_mut(), Seconds(1_800_000_000)).failed.is_none()
+    } {
+        played += 1;
+    }
+    played
+}
+
+/// There, a database found pages that were not its own. Its server and that of its volume are killed while it
+/// plays; it comes back with all that it acknowledged, and what TPC-C wants of its data holds.
+#[test]
+fn databases_survive_kills_of_the_volumes_server() {
+    needs_root!("losetup", "mkfs.ext4", "mount", "umount", "setpriv");
+    for name in engines().into_iter().filter(|name| *name != "sqlite") {
+        let engine = db::Engine::parse(name).unwrap();
+        let place = Open::new();
+        let name = format!("killed-{name}");
+        let Some(mut volume) = Volume::new(&name, "ext4", "2500MiB") else { return };
+        volume.point = place.0.join("m").display().to_string();
+        let (on, memory, data) = (volume.mount(), Bytes::mib(32), Bytes::ZERO);
+        let plan = db::Plan { engine, on, log_on: None, memory, data, key: 0xfeed_3001 };
+        let server = db::look(&plan).unwrap().start(8, &|| false).unwrap().unwrap();
+        let scale = Scale::new(1).unwrap().with_items(2000).unwrap().with_customers(300).unwrap();
+        let workload = Tpcc::new(scale, 11, Seconds(1_700_000_000));
+        assert!(server.load(&workload, &mut |_, _| true).unwrap());
+        let (mut again, pid) = (Again::of(&server), server.pid().unwrap());
+        let witness = server.witness(2).unwrap();
+        std::thread::scope(|scope| {
+            let players = [1, 2].map(|number| {
+                scope.spawn({
+                    let (server, workload) = (&server, &workload);
+                    move || play(server, workload, number)
+                })
+            });
+            std::thread::sleep(Duration::from_secs(2));
+            volume.kill();
+            std::thread::sleep(Duration::from_millis(100));
+            // It may hang, or have ended by itself.
+            let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+            let played: u64 = players.into_iter().map(|one| one.join().unwrap()).sum();
+            assert!(played > 20, "{engine}: {played} transactions");
+        });
+        volume.clear();
+        volume.serve();
+        volume.mount();
+        again.start(&server.path().join("data"));
+        let since = Instant::now();
+        let found = loop {
+            match server.surviving(&witness) {
+                Ok(found) => break found,
+                Err(error) => {
+                    assert!(since.elapsed() < Duration::from_secs(60), "{engine}: {error}");
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
+        };
+        assert!(found.acknowledged > 20 && found.missing == 0, "{engine}: {found:?}");
+        assert!(server.violations(&workload).unwrap().is_empty(), "{engine}");
+        // Its directory goes with the volume: what the first server holds of it is on the dead file system.
+        drop((again, server));
+    }
 }

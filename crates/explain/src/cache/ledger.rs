@@ -268,7 +268,7 @@ fn no_device(run: &Run) -> Option<String> {
     let counted = run.visits.iter().any(|visit| !visit.ledger.is_empty());
     match target.kind {
         // Its log and its collector move other bytes than were asked for.
-        _ if target.given.starts_with("layer:") => Some(format!("a log ({})", target.given)),
+        _ if target.is_layer() => Some(format!("a log ({})", target.given)),
         TargetKind::Twin if !counted => Some(format!("a twin ({})", target.given)),
         TargetKind::CharacterDevice => Some(format!("a character device ({})", target.given)),
         _ => target.remarks.iter().find_map(|remark| {

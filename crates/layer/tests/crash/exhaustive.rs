@@ -6,7 +6,7 @@
 use super::{Life, Size, Step, recover};
 use crate::{CrashLoss, CreateOptions, LayerError, LogVolume, VolumeId};
 
-const ALPHABET: [&[Step]; 8] = [
+const ALPHABET: [&[Step]; 9] = [
     &[Step::Write(2, 1)],
     &[Step::Write(1, 3)],
     &[Step::Trim(2, 2)],
@@ -15,6 +15,8 @@ const ALPHABET: [&[Step]; 8] = [
     &[Step::Write(3, 1), Step::Flush],
     &[Step::Collect],
     &[Step::Checkpoint],
+    // Its map has two chunks.
+    &[Step::Begin],
     &[Step::Reopen],
 ];
 

@@ -142,12 +142,14 @@ fn steps(random: &mut Random, size: Size) -> Vec<Step> {
     let mut step = |_| {
         let first = random.below(u64::from(size.logical)) as u32;
         let blocks = 1 + random.below(5).min(u64::from(size.logical - first - 1)) as u32;
-        match random.below(70 + flushes) {
+        match random.below(76 + flushes) {
             0..55 => Step::Write(first, blocks),
             55..62 => Step::Trim(first, blocks),
             62..66 => Step::Collect,
             66..68 => Step::Checkpoint,
             68..70 => Step::Reopen,
+            70..74 => Step::Begin,
+            74..76 => Step::Settle,
             _ => Step::Flush,
         }
     };

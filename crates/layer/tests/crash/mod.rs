@@ -26,8 +26,12 @@ pub enum Step {
     Write(u32, u32),
     Trim(u32, u32),
     Flush,
+    /// A flush that the log itself knows of.
+    Settle,
     Collect,
     Checkpoint,
+    /// Begins a checkpoint, which goes on with the next groups.
+    Begin,
     /// Close and open.
     Reopen,
 }
@@ -163,15 +167,20 @@ impl Life {
                     volume.trim(at(first), bytes(blocks)).map_err(fault)?;
                 }
                 Step::Flush => volume.flush().map_err(fault)?,
+                Step::Settle => volume.settle().map_err(fault)?,
                 Step::Collect => drop(volume.collect().map_err(fault)?),
                 Step::Checkpoint => volume.checkpoint().map_err(fault)?,
+                Step::Begin => {
+                    volume.write_group().map_err(fault)?;
+                    volume.begin_checkpoint();
+                }
                 Step::Reopen => {
                     let device = volume.close().map_err(fault)?;
                     volume = open(device)?;
                 }
             }
             life.issued.push((begun, life.history.len()));
-            if matches!(step, Step::Flush | Step::Checkpoint | Step::Reopen) {
+            if matches!(step, Step::Flush | Step::Settle | Step::Checkpoint | Step::Reopen) {
                 life.safe.push((volume.device().changes(), life.history.len()));
             }
         }

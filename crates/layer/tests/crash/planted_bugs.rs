@@ -33,6 +33,11 @@ fn bugs_of_order_and_recovery_are_caught_by_crashes() {
         PlantedBug::FreeBeforeFlush,
         PlantedBug::FreeBeforeCheckpoint,
         PlantedBug::FreeBeforeSuperblock,
+        PlantedBug::FreeBeforeChunks,
+        PlantedBug::EndCovered,
+        PlantedBug::PositionOfEnd,
+        PlantedBug::ChunkSkipped,
+        PlantedBug::ChunkBeforeGroup,
         PlantedBug::DurableTooEarly,
         PlantedBug::NoReserve,
         PlantedBug::NoDataCheck,
@@ -67,6 +72,11 @@ fn a_large_group_that_is_torn_and_accepted_is_caught() {
 #[test]
 fn damage_that_is_not_looked_for_everywhere_is_caught() {
     assert_caught(&[PlantedBug::DamageInOneStream], damage::a_group_is_lost);
+}
+
+#[test]
+fn a_log_that_ends_before_its_checkpoint_is_caught() {
+    assert_caught(&[PlantedBug::EndForgotten], damage::a_group_of_a_checkpoint_is_lost);
 }
 
 #[test]

@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are no tests to clippy")]
 
 mod amplification;
+mod checkpoints;
 mod room;
 mod shape;
+mod sparse;
 mod stored;
 
 use layer::{BlockMemory, CreateOptions, LogVolume, VolumeId};

@@ -36,11 +36,6 @@ pub(crate) const KIND: Kind = Kind {
     own_clock: |rest| NamedVolume::parse(rest).is_ok_and(|named| named.below.has_own_clock()),
 };
 
-/// What the maker of the first such layer advised, and `plimsoll layer worth` answers for.
-const FILL: f64 = 0.6;
-const FILL_MIN: f64 = 0.1;
-const FILL_MAX: f64 = 0.9;
-
 /// What is below, as a suite: it is all written.
 const BELOW: &str = "schema = 1\nname = \"layer-below\"\nfile_size = \"1GiB\"\n[[phase]]\nname = \"write\"\n\
     operation = \"write\"\naccess = \"uniform\"\nblock_size = \"4KiB\"\nqueue_depth = 1\nthreads = 1\n\
@@ -50,22 +45,14 @@ const BELOW: &str = "schema = 1\nname = \"layer-below\"\nfile_size = \"1GiB\"\n[
 #[derive(Clone, Debug, PartialEq)]
 struct NamedVolume {
     below: TargetName,
-    fill: f64,
+    fill: LiveShare,
 }
 
 impl NamedVolume {
     fn parse(rest: &str) -> Result<Self, String> {
         let (below, fill) = match rest.rsplit_once(",fill=") {
-            None => (rest, FILL),
-            Some((below, fill)) => {
-                let (number, scale) = match fill.strip_suffix('%') {
-                    Some(number) => (number, 100.0),
-                    None => (fill, 1.0),
-                };
-                let share = number.parse::<f64>().ok().map(|number| number / scale);
-                let share = share.filter(|share| (FILL_MIN..=FILL_MAX).contains(share));
-                (below, share.ok_or("wanted a fill of 10% to 90%")?)
-            }
+            None => (rest, LiveShare::ADVISED),
+            Some((below, fill)) => (below, fill.parse()?),
         };
         let wanted =
             "`layer:` needs a directory, file or device, `array:` or `model:` after the colon";
@@ -83,8 +70,8 @@ impl NamedVolume {
 
     fn text(&self) -> String {
         let below = self.below.text();
-        let is_usual = (self.fill - FILL).abs() < 1e-9;
-        if is_usual { below } else { format!("{below},fill={}", self.fill) }
+        let is_usual = self.fill == LiveShare::ADVISED;
+        if is_usual { below } else { format!("{below},fill={}", self.fill.get()) }
     }
 
     fn options(&self, logical: Bytes, seed: u64) -> CreateOptions {
@@ -103,8 +90,7 @@ fn find(rest: &str, order: &Order, source: &mut SuiteSource) -> Result<Found, Ru
     let bad = |why: String| RunError::TargetName { text: name.clone(), why };
     let named = NamedVolume::parse(rest).map_err(bad)?;
     let logical = rounded(checked(source, None)?.files.total());
-    let fill = LiveShare::new(named.fill).ok_or_else(|| bad("a fill of nothing".to_owned()))?;
-    let below = named.options(logical, 0).device_size(fill);
+    let below = named.options(logical, 0).device_size(named.fill);
     let mut file = suite::parse(BELOW, "what is below the layer")?;
     file.set(&format!("file_size={}", below.exact()))?;
     let asked = Order { size_given: true, ..order.clone() };
@@ -119,7 +105,7 @@ fn find(rest: &str, order: &Order, source: &mut SuiteSource) -> Result<Found, Ru
     let suite = checked(&file, found.capacity)?;
     let mut record = found.record;
     record.given.clone_from(&name);
-    let share = (named.fill * 1e3).round() / 10.0;
+    let share = (named.fill.get() * 1e3).round() / 10.0;
     record.remarks.push(format!("through the layer, filled to {share} %: {below} below"));
     let site = Box::new(LayerSite { below: found.site, suite, named });
     // Shorter requests are read, changed and written, which costs what it costs.
