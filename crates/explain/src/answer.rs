@@ -245,7 +245,8 @@ fn limit(barriers: &Barriers) -> Finding {
 }
 
 fn queue(barrier: &Barrier) -> Option<String> {
-    barrier.queue.place.as_ref().map(|place| place.words())
+    let place = barrier.queue.place.as_ref()?;
+    Some(if barrier.queue.copied.is_some() { "in the layer".to_owned() } else { place.words() })
 }
 
 /// `None` if nothing is known of it.

@@ -17,7 +17,8 @@
 //! * Torn writes are found by checksums; the device need not write more than single bits whole.
 //! * One flipped bit anywhere gives the right data or an error, never other data.
 //!
-//! What does not hold: if more than one bit decays in the group that was flushed last, and the volume
+//! What does not hold: if more than one bit decays in a group that was written since the flush before the
+//! last, or the last [`LogVolume::settle`], and the volume
 //! was not closed, the group looks like a torn write and is lost without an error. Elsewhere such
 //! damage is an error too.
 //!

@@ -37,6 +37,20 @@ impl CreateOptions {
     pub fn device_size(&self, live: LiveShare) -> Bytes {
         VolumeShape::for_share(self.logical, self.segment, live).device_size()
     }
+
+    /// The most that a volume can offer on a device of this size at this fill, to a MiB.
+    pub fn largest(there: Bytes, live: LiveShare) -> Bytes {
+        let of = |logical| Self { logical, segment: SEGMENT, id: VolumeId(0) };
+        let (mut low, mut high) = (0, there.get() >> 20);
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            match of(Bytes::mib(middle)).device_size(live) <= there {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        Bytes::mib(low)
+    }
 }
 
 /// What a volume has written since it was opened, in blocks.

@@ -65,7 +65,7 @@ impl Found {
 }
 
 /// A target as it is now.
-struct Seen {
+pub(crate) struct Seen {
     /// As the user named it.
     given: PathBuf,
     /// A scratch file in it, if it is a directory.
@@ -76,7 +76,7 @@ struct Seen {
 
 impl Seen {
     /// * `scratch`: what its scratch file is called.
-    fn of(host: &Host, path: &Path, scratch: &str) -> Result<Self, RunError> {
+    pub(crate) fn of(host: &Host, path: &Path, scratch: &str) -> Result<Self, RunError> {
         let given = path.to_path_buf();
         let found = stack::inspect(host, path)?;
         if !matches!(found.path.kind, PathKind::Directory) {
@@ -124,7 +124,7 @@ impl Seen {
     }
 
     /// Length of a device; `None` of files, and where nothing is known of the device.
-    fn device_size(&self) -> Option<Bytes> {
+    pub(crate) fn device_size(&self) -> Option<Bytes> {
         self.target.top().filter(|_| self.is_device()).map(|device| device.size)
     }
 

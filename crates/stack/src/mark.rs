@@ -9,7 +9,7 @@ use serde::Serialize;
 use units::Bytes;
 
 use crate::held::Handle;
-use crate::signature::{Family, probe};
+use crate::signature::{Family, LAYER_VOLUME, probe};
 
 /// The extended attribute by which Plimsoll knows its own files.
 pub const MARK_NAME: &str = "user.plimsoll";
@@ -191,6 +191,8 @@ fn foreign_content(file: &File) -> Mark {
         Err(error) => Mark::Unreadable { why: error.to_string() },
         Ok(signatures) => signatures
             .iter()
+            // A volume of the layer is never made in a file that is there, but by who made the file.
+            .filter(|signature| signature.name != LAYER_VOLUME)
             .find(|signature| signature.family != Family::UnknownData)
             .map_or(Mark::Ours, |signature| Mark::Stale { why: format!("it holds {signature}") }),
     }

@@ -107,6 +107,9 @@ const MD_MAGIC_BE: &[u8] = &[0xa9, 0x2b, 0x4e, 0xfc];
 
 /// One row per magic number. Offsets are those of each format's own description; where a format
 /// depends on the sector or page size there is one row per size in use.
+/// What a run on `layer:` makes in its scratch file, and `plimsoll layer create` in one of its own.
+pub(crate) const LAYER_VOLUME: &str = "volume of plimsoll's layer";
+
 const ROWS: &[Row] = &[
     // Partition tables.
     row("GPT partition table", PartitionTable, Start(512), b"EFI PART"),
@@ -123,8 +126,8 @@ const ROWS: &[Row] = &[
     row("LVM physical volume", Member, Start(536), b"LVM2 001"),
     row("LVM physical volume", Member, Start(1048), b"LVM2 001"),
     row("LVM physical volume", Member, Start(1560), b"LVM2 001"),
-    row("volume of plimsoll's layer", Member, Start(0), b"PlimSupr"),
-    row("volume of plimsoll's layer", Member, Start(4096), b"PlimSupr"),
+    row(LAYER_VOLUME, Member, Start(0), b"PlimSupr"),
+    row(LAYER_VOLUME, Member, Start(4096), b"PlimSupr"),
     row("LVM label", Member, Start(0), b"LABELONE"),
     row("LVM label", Member, Start(512), b"LABELONE"),
     row("LVM label", Member, Start(1024), b"LABELONE"),

@@ -57,7 +57,9 @@ impl VolumePlan {
             (BLOCK..=SIZE_MAX).contains(&logical)
                 && there.is_none_or(|there| of(logical).device_size(order.fill) <= there)
         };
-        let wanted = order.size.or_else(|| there.map(|there| largest(there, fits)));
+        let wanted = order
+            .size
+            .or_else(|| there.map(|there| CreateOptions::largest(there, order.fill).min(SIZE_MAX)));
         let Some(logical) = wanted.map(whole).filter(|logical| fits(*logical)) else {
             return Err(VolumeError::NoFit { path: order.path.clone() });
         };
@@ -144,19 +146,6 @@ fn judged(target: &Target, size: Bytes, consent: &Consent) -> Result<Permit, Vol
 
 fn whole(size: Bytes) -> Bytes {
     Bytes::new(size.get() / BLOCK.get() * BLOCK.get())
-}
-
-/// The largest volume that fits, to a MiB.
-fn largest(there: Bytes, fits: impl Fn(Bytes) -> bool) -> Bytes {
-    let (mut low, mut high) = (0, there.get() >> 20);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        match fits(Bytes::mib(middle)) {
-            true => low = middle,
-            false => high = middle - 1,
-        }
-    }
-    Bytes::mib(low)
 }
 
 /// Removes the volume on a file or device, which must be one: a file as a whole, of a device what shows that

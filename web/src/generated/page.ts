@@ -679,6 +679,11 @@ export interface QueueVerdict {
    */
   compared: [number, number] | null;
   /**
+   * Of a run on the write-optimising layer, where the queue is above the devices: blocks that its
+   * collector copied for each that was written.
+   */
+  copied?: number | null;
+  /**
    * Requests in flight by rate times time are off by more than 5 % in these cells (block size,
    * asked, seen): think time, an open loop, or a broken measurement.
    */

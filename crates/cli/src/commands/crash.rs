@@ -104,7 +104,13 @@ impl Stamped {
         let mut seen = Vec::new();
         let mut block = vec![0; BLOCK.get() as usize];
         for place in 0..self.blocks.len() {
-            volume.read(offset(place), &mut block)?;
+            match volume.read(offset(place), &mut block) {
+                Err(LayerError::BlockDamaged { .. }) => {
+                    seen.push(None);
+                    continue;
+                }
+                read => read?,
+            }
             let (words, _) = block.as_chunks::<8>();
             let number = u64::from_le_bytes(words[1]);
             let is_whole =
@@ -133,6 +139,11 @@ fn data(place: usize, number: u64) -> Vec<u8> {
 
 /// Writes until it is killed, and says what was flushed.
 pub fn write(args: &CrashWriterArgs) -> Result<ExitCode, Failure> {
+    // It overwrites the volume: only one that was made for that.
+    if !args.volume.ends_with(FILE) {
+        let message = format!("{} was not made by `crash-test`", args.volume.display());
+        return Err(Failure::new(ExitCode::Refused, message));
+    }
     let failed = |error| Failure::caused(ExitCode::Target, "the writer failed", error);
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| failed(errno.into()))?;
     let layer = |error| VolumeError::Layer { path: args.volume.clone(), error };
@@ -192,9 +203,14 @@ fn killed(path: &Path, stamped: &Stamped, life: Duration) -> std::io::Result<u64
     {
         thread::sleep(LOOK);
     }
+    // One that ended by itself has said why, and proves nothing.
+    let ended = writer.try_wait()?;
     writer.kill()?;
     writer.wait()?;
     let _ = listener.join();
+    if let Some(status) = ended {
+        return Err(std::io::Error::other(format!("it ended by itself: {status}")));
+    }
     Ok(flushed.load(Ordering::Relaxed))
 }
 
@@ -207,7 +223,7 @@ pub fn test(args: &CrashTestArgs, output: &Output) -> Result<ExitCode, Failure> 
     while document.kills < args.kills && !watch.interrupt().stops() && document.wrong.is_empty() {
         let life = LIFE
             .mul_f64(1.0 + (derive_seed(stamped.seed, &[0, document.kills]) % 100) as f64 / 100.0);
-        let failed = |error| Failure::caused(ExitCode::Unexpected, "cannot start a writer", error);
+        let failed = |error| Failure::caused(ExitCode::Unexpected, "the writer failed", error);
         let flushed = killed(&scratch.0, &stamped, life).map_err(failed)?;
         let layer = |error| VolumeError::Layer { path: scratch.0.clone(), error };
         let mut volume = volume::open(&scratch.0)?;

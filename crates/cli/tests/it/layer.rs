@@ -93,6 +93,21 @@ fn the_layer_makes_what_was_said_of_it() {
     }
 }
 
+/// What limits a volume that is full is its collector, and not the host.
+#[test]
+fn the_collector_is_named_where_it_limits() {
+    let world = World::new();
+    let words = "run random-write --target layer:array:raptor-alone,fill=0.9 --size 64MiB --time 60s \
+        --classic --set block_size=8KiB --set queue_depth=8";
+    world.ok(&words.split_whitespace().collect::<Vec<&str>>());
+    let told = world.ok(&["explain", "last", "--all"]).out;
+    let told = told.split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(told.contains("the queue is in the layer"), "{told}");
+    let copied = told.split("its collector copied ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(copied.parse::<f64>().is_ok_and(|copied| copied > 1.5), "{told}");
+    assert!(!told.contains("The bottleneck is in the host"), "{told}");
+}
+
 fn run_on(world: &World, suite: &str, target: &str) -> crate::world::Done {
     let how = ["--verify", "--quick", "--size", "32MiB", "--time", "50ms", "--classic"];
     world.run(&[&["run", suite, "--target", target][..], &how].concat())

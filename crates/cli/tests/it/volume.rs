@@ -287,6 +287,11 @@ fn who_asks_sees_a_volume_survive_kills() {
     assert_eq!((&found["kills"], &found["lost"]), (&Value::from(3), &Value::from(0)), "{found}");
     assert_eq!(found["wrong"], Value::Array(Vec::new()));
     assert!(found["writes"].as_u64().unwrap() > 60, "{found}");
+    // What is killed writes over a volume: none but the one that was made for it.
+    world.ok(&["layer", "create", "v", "--size", "16MiB"]);
+    let refused = world.run(&["layer", "crash-writer", "v", "1", "1"]);
+    assert!(refused.code == 3 && refused.err.contains("was not made by"), "{refused:?}");
+    assert_eq!(known(&world, "status")["live_bytes"], Value::from(0));
     std::fs::write(world.path("plimsoll-crash-test"), b"dear").unwrap();
     let refused = world.run(&["layer", "crash-test", "."]);
     assert!(refused.code == 3 && refused.err.contains("is there already"), "{refused:?}");

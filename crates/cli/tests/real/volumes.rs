@@ -188,6 +188,34 @@ fn a_file_that_grows_for_long_keeps_its_head() {
     volume.lab.ok("layer check v");
 }
 
+/// The scratch file with the volume of a run that was killed is the next run's.
+#[test]
+fn a_killed_run_on_the_layer_is_no_hindrance() {
+    let lab = Lab::new("killed-layer");
+    let scratch = lab.path("layer-plimsoll-scratch.dat");
+    let is_volume = || fs::read(&scratch).is_ok_and(|bytes| bytes.starts_with(b"PlimSupr"));
+    let mut running = lab.start("run random-write --set time=1h --size 16MiB --target layer:.");
+    running.until("a volume", |_| is_volume());
+    running.kill();
+    assert!(is_volume());
+    lab.ok("run random-write --quick --size 16MiB --target layer:.");
+    assert!(!scratch.exists());
+}
+
+/// What a device does not hold is said with what it does.
+#[test]
+fn a_device_that_is_too_small_for_a_suite_on_the_layer_is_refused() {
+    needs_root!("losetup");
+    let mut lab = Lab::new("small-layer");
+    let image = lab.sparse("image", 256);
+    let device = lab.attach(&image, &[]);
+    let words = format!("run random-write --target layer:{device} --destroy {device} --dry-run");
+    lab.run(&words).is(2, &["would lie on it, which has 256 MiB", "`--size 1"]);
+    let fits = lab.run(&words).err;
+    let most = fits.split("`--size ").nth(1).unwrap().split('`').next().unwrap().replace(' ', "");
+    lab.ok(&format!("{words} --size {most}"));
+}
+
 /// A database server that can be started again as it was.
 struct Again {
     command: Vec<String>,

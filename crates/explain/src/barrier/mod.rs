@@ -18,6 +18,7 @@ pub use self::across::{
 pub use self::fit::{Fit, Law, NoFit, Point, Ranged, Term, fit};
 pub use self::generator::{Generator, generator};
 pub use self::ladder::{Gain, Ladder};
+use self::queue::copied;
 pub use self::queue::{
     BlockQueue, LayerQueue, Place, PlaceShare, QueueCell, QueueVerdict, is_paced, queues,
     where_is_the_queue,
@@ -183,6 +184,7 @@ pub fn barriers(view: &View<'_>, null_rate: Option<f64>) -> Barriers {
         barrier.paced = !cells.is_empty() && cells.iter().all(|cell| cell.paced);
         barrier.few_requests = group.few_requests;
         barrier.queue = where_is_the_queue(&cells);
+        barrier.queue.copied = copied(view).filter(|_| barrier.queue.place == Some(Place::Above));
         barrier.generator =
             generator(view, &group.op, barrier.iops.map(|cap| cap.rate.value), null_rate);
         barrier

@@ -132,6 +132,10 @@ pub struct QueueVerdict {
     pub open_loop: bool,
     /// Every cell that has counters.
     pub cells: Vec<QueueCell>,
+    /// Of a run on the write-optimising layer, where the queue is above the devices: blocks that its
+    /// collector copied for each that was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied: Option<f64>,
 }
 
 /// What waited where, by the groups of [`gap::of_view`].
@@ -185,6 +189,17 @@ pub fn queues(view: &View<'_>) -> BTreeMap<String, Vec<QueueCell>> {
         });
     }
     groups
+}
+
+/// Blocks that the collector of the write-optimising layer copied for each that was written, if the run was
+/// on one.
+pub fn copied(view: &View<'_>) -> Option<f64> {
+    let sum = |name| {
+        let counters = view.run.visits.iter().flat_map(|visit| &visit.counters);
+        counters.filter(|one| one.name == name).map(|one| one.value).sum::<u64>() as f64
+    };
+    let (written, copied) = (sum("blocks written"), sum("blocks copied"));
+    (view.run.header.target.is_layer() && written > 0.0).then(|| copied / written)
 }
 
 /// The streams of a row as the suite has them.

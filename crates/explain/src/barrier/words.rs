@@ -233,6 +233,7 @@ impl Barrier {
             found
                 // Flushes and others' requests wait there as well.
                 .with("share", Number::share(queue.share.min(1.0)))
+                .with_some("copied", queue.copied.map(Number::plain))
                 .with_some("few", compared.map(|(few, _)| few))
                 .with_some("most", compared.map(|(_, most)| most))
         }));

@@ -19,7 +19,7 @@ use uring::{Allow, Choice, FileSet, Fill, Requested, Visitor};
 use self::blocks::{OWN_SLOTS, PIECE, SeamBlocks};
 use self::volume::VolumeDevice;
 use crate::fill::Pass;
-use crate::find::{Found, checked, find_paths};
+use crate::find::{Found, Seen, checked, find_paths};
 use crate::layers::Snapshot;
 use crate::prepare::{Paths, SCRATCH, buffers, buffers_fit, twin_fits};
 use crate::quiet::Level;
@@ -98,6 +98,13 @@ fn find(rest: &str, order: &Order, source: &mut SuiteSource) -> Result<Found, Ru
     let scratch = format!("layer-{SCRATCH}");
     let found = match &named.below {
         TargetName::Path(path) => {
+            let there = Seen::of(&Host::this(), path, &scratch)?.device_size();
+            if let Some(there) = there.filter(|there| *there < below) {
+                let most = CreateOptions::largest(there, named.fill);
+                let why =
+                    format!("{below} would lie on it, which has {there}: `--size {most}` fits");
+                return Err(bad(why));
+            }
             find_paths(&Host::this(), &asked, (std::slice::from_ref(path), &scratch), &mut file)?
         }
         TargetName::Kind { kind, rest } => (kind.find)(rest, &asked, &mut file)?,
