@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod confirm;
 mod exit;
 mod failure;
 mod input;

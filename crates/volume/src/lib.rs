@@ -1,5 +1,5 @@
 //! Volumes of the write-optimising layer that stay: made in a file or on a device, served to clients of the
-//! NBD protocol on a Unix socket, looked at without a change, removed.
+//! NBD protocol on a Unix socket, looked at without a change, removed; and writes that show what a crash left.
 //!
 //! One process at a time has a volume: it holds the lock of the file, and of a device the kernel's claim.
 
@@ -8,6 +8,7 @@ mod file;
 mod make;
 mod mount;
 mod serve;
+mod stamped;
 
 use std::path::Path;
 
@@ -18,6 +19,7 @@ pub use file::VolumeFile;
 pub use make::{VolumeOrder, VolumePlan, destroy};
 pub use mount::MountedVolume;
 pub use serve::{ServedVolume, Tell, listen};
+pub use stamped::StampedWrites;
 
 /// Opens a volume to read and write it; recovers it first, if it was not closed.
 pub fn open(path: &Path) -> Result<LogVolume<VolumeFile>, VolumeError> {

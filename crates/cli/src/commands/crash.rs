@@ -9,13 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use layer::{BLOCK, LayerError, LiveShare, LogVolume, VolumeId};
+use layer::{LayerError, LiveShare, VolumeId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Serialize;
 use stack::Consent;
 use stats::random::derive_seed;
 use units::{ByteOffset, Bytes};
-use volume::{VolumeError, VolumeFile, VolumeOrder, VolumePlan};
+use volume::{StampedWrites, VolumeError, VolumeOrder, VolumePlan};
 
 use crate::commands::sequence::drawn;
 use crate::exit::ExitCode;
@@ -77,64 +77,7 @@ struct Document {
     /// Writes that were flushed, and are not there.
     lost: u64,
     /// Places that hold anything else than the state after these writes.
-    wrong: Vec<u64>,
-}
-
-/// Writes whose places follow from a seed, and whose data say their place and number.
-struct Stamped {
-    seed: u64,
-    /// Of each block the number of the write that it holds: 0 for none.
-    blocks: Vec<u64>,
-    /// Of the last write that is there.
-    last: u64,
-}
-
-impl Stamped {
-    fn new(seed: u64) -> Self {
-        let blocks = (SIZE.get() / BLOCK.get()) as usize;
-        Self { seed, blocks: vec![0; blocks], last: 0 }
-    }
-
-    fn place(&self, number: u64) -> usize {
-        (derive_seed(self.seed, &[number]) % self.blocks.len() as u64) as usize
-    }
-
-    /// Holds what is there against the state after as many writes as are there: places that differ.
-    fn judge(&mut self, volume: &mut LogVolume<VolumeFile>) -> Result<Vec<u64>, LayerError> {
-        let mut seen = Vec::new();
-        let mut block = vec![0; BLOCK.get() as usize];
-        for place in 0..self.blocks.len() {
-            match volume.read(offset(place), &mut block) {
-                Err(LayerError::BlockDamaged { .. }) => {
-                    seen.push(None);
-                    continue;
-                }
-                read => read?,
-            }
-            let (words, _) = block.as_chunks::<8>();
-            let number = u64::from_le_bytes(words[1]);
-            let is_whole =
-                number == 0 && block.iter().all(|&byte| byte == 0) || block == data(place, number);
-            seen.push(is_whole.then_some(number));
-        }
-        let last = seen.iter().flatten().copied().max().unwrap_or(0);
-        for number in self.last + 1..=last {
-            let place = self.place(number);
-            self.blocks[place] = number;
-        }
-        self.last = last;
-        let pairs = seen.iter().zip(&self.blocks).enumerate();
-        let differ = pairs.filter(|(_, (seen, wanted))| **seen != Some(**wanted));
-        Ok(differ.map(|(place, _)| offset(place).get()).collect())
-    }
-}
-
-fn offset(place: usize) -> ByteOffset {
-    ByteOffset::new(place as u64 * BLOCK.get())
-}
-
-fn data(place: usize, number: u64) -> Vec<u8> {
-    [(place as u64).to_le_bytes(), number.to_le_bytes()].concat().repeat(BLOCK.get() as usize / 16)
+    wrong: Vec<ByteOffset>,
 }
 
 /// Writes until it is killed, and says what was flushed.
@@ -148,10 +91,10 @@ pub fn write(args: &CrashWriterArgs) -> Result<ExitCode, Failure> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| failed(errno.into()))?;
     let layer = |error| VolumeError::Layer { path: args.volume.clone(), error };
     let mut volume = volume::open(&args.volume)?;
-    let stamped = Stamped::new(args.seed);
+    let stamped = StampedWrites::new(args.seed, SIZE);
     for number in args.first.. {
-        let place = stamped.place(number);
-        volume.write(offset(place), &data(place, number)).map_err(layer)?;
+        let (at, data) = stamped.write(number);
+        volume.write(at, &data).map_err(layer)?;
         if number % FLUSH_EVERY == 0 {
             volume.flush().map_err(layer)?;
             // A line each, which is whole or not there.
@@ -180,10 +123,10 @@ fn made(directory: &Path) -> Result<Scratch, VolumeError> {
 }
 
 /// Starts a writer and kills it; what it said it had flushed last.
-fn killed(path: &Path, stamped: &Stamped, life: Duration) -> std::io::Result<u64> {
+fn killed(path: &Path, stamped: &StampedWrites, life: Duration) -> std::io::Result<u64> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["layer", "crash-writer"]).arg(path);
-    command.args([stamped.seed.to_string(), (stamped.last + 1).to_string()]);
+    command.args([stamped.seed(), stamped.last() + 1].map(|number| number.to_string()));
     let mut writer: Child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let flushed = Arc::new(AtomicU64::new(0));
     let said = writer.stdout.take().map(BufReader::new);
@@ -217,21 +160,26 @@ fn killed(path: &Path, stamped: &Stamped, life: Duration) -> std::io::Result<u64
 pub fn test(args: &CrashTestArgs, output: &Output) -> Result<ExitCode, Failure> {
     let watch = SignalWatch::start()?;
     let scratch = made(&args.directory)?;
-    let mut stamped = Stamped::new(drawn());
+    let mut stamped = StampedWrites::new(drawn(), SIZE);
     let mut document = Document { schema: SCHEMA, kills: 0, writes: 0, lost: 0, wrong: Vec::new() };
     let (begun, mut told) = (Instant::now(), Instant::now());
     while document.kills < args.kills && !watch.interrupt().stops() && document.wrong.is_empty() {
-        let life = LIFE
-            .mul_f64(1.0 + (derive_seed(stamped.seed, &[0, document.kills]) % 100) as f64 / 100.0);
+        let life = LIFE.mul_f64(
+            1.0 + (derive_seed(stamped.seed(), &[0, document.kills]) % 100) as f64 / 100.0,
+        );
         let failed = |error| Failure::caused(ExitCode::Unexpected, "the writer failed", error);
         let flushed = killed(&scratch.0, &stamped, life).map_err(failed)?;
         let layer = |error| VolumeError::Layer { path: scratch.0.clone(), error };
         let mut volume = volume::open(&scratch.0)?;
-        document.wrong = stamped.judge(&mut volume).map_err(layer)?;
+        let read = |at, into: &mut [u8]| match volume.read(at, into) {
+            Err(LayerError::BlockDamaged { .. }) => Ok(false),
+            read => read.map(|()| true),
+        };
+        document.wrong = stamped.judge(read).map_err(layer)?;
         volume.close().map_err(layer)?;
         document.kills += 1;
-        document.writes = stamped.last;
-        document.lost += flushed.saturating_sub(stamped.last);
+        document.writes = stamped.last();
+        document.lost += flushed.saturating_sub(stamped.last());
         if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
             let left = begun.elapsed().as_secs_f64() / document.kills as f64

@@ -24,8 +24,7 @@ Examples:
   plimsoll layer worth /ssd                     # measures two minutes: would the layer make it faster?
   plimsoll layer worth /ssd --for innodb        # pages of 16 KiB
   plimsoll layer worth last                     # from a stored run, such as one of bm-flash
-  plimsoll layer worth model:models/nvme.toml   # a simulated device
-  plimsoll layer worth array:gp3-alone
+  plimsoll layer worth array:gp3-alone          # a simulated device
   plimsoll layer create /ssd/v --size 10GiB     # a volume that stays
   plimsoll layer serve /ssd/v --socket /run/v   # as a block device (NBD), until Ctrl-C
   plimsoll layer check /ssd/v                   # is all that was written there

@@ -1,14 +1,13 @@
 //! `plimsoll rm`
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
 use store::{Claim, Store, StoreError};
 
 use crate::args::Common;
 use crate::commands::list;
-use crate::exit::ExitCode;
+use crate::confirm::confirmed;
 use crate::failure::Failure;
 use crate::order;
 use crate::output::Output;
@@ -35,8 +34,8 @@ pub fn rm(args: &RmArgs, common: &Common, output: &Output) -> Result<(), Failure
         let store = order::store_to_read(common)?;
         let ids: Result<Vec<_>, _> = args.runs.iter().map(|run| store.resolve(run)).collect();
         let ids = ids?;
-        if !args.yes && !agrees(&store, &ids, output)? {
-            output.note("nothing was removed");
+        let of_ids = || list::of(&store, &ids);
+        if !args.yes && !confirmed(&ids.join(", "), of_ids, output)? {
             return Ok(());
         }
         ids
@@ -109,17 +108,4 @@ pub fn remove_files(store: &Store, runs: &[record::Run], output: &Output) -> Res
         }
     }
     Ok(())
-}
-
-fn agrees(store: &Store, ids: &[String], output: &Output) -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let message = format!("removing {} needs confirmation", ids.join(", "));
-        return Err(Failure::new(ExitCode::Refused, message).hint("add `--yes`"));
-    }
-    output.notes(&list::of(store, ids)?);
-    output.note("remove for good? [y/N]");
-    let mut answer = String::new();
-    // What cannot be read is no yes.
-    let _ = io::stdin().lock().read_line(&mut answer);
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

@@ -1,6 +1,5 @@
 //! `plimsoll layer create|serve|status|check|destroy`: volumes of the layer that stay.
 
-use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use units::Bytes;
 use volume::{MountedVolume, ServedVolume, VolumeError, VolumeFile, VolumeOrder, VolumePlan};
 
 use crate::commands::sequence::drawn;
+use crate::confirm::confirmed;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::options::Exception;
@@ -294,19 +294,9 @@ pub fn check(args: &LookArgs, output: &Output) -> Result<ExitCode, Failure> {
 
 pub fn destroy(args: &DestroyArgs, output: &Output) -> Result<ExitCode, Failure> {
     let path = args.path.display();
-    if !args.yes {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            let message = format!("removing {path} needs confirmation");
-            return Err(Failure::new(ExitCode::Refused, message).hint("add `--yes`"));
-        }
-        output.note(&format!("remove the volume {path} and all that is in it, for good? [y/N]"));
-        let mut answer = String::new();
-        // What cannot be read is no yes.
-        let _ = io::stdin().lock().read_line(&mut answer);
-        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-            output.note("nothing was removed");
-            return Ok(ExitCode::Ok);
-        }
+    let content = || Ok(format!("the volume {path} and all that is in it"));
+    if !args.yes && !confirmed(&path.to_string(), content, output)? {
+        return Ok(ExitCode::Ok);
     }
     volume::destroy(&args.path)?;
     output.note(&format!("removed the volume {path}"));

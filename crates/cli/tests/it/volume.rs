@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use units::{ByteOffset, Bytes};
+use volume::StampedWrites;
 
 use crate::world::World;
 
@@ -222,26 +224,27 @@ fn stamp(block: &[u8]) -> (u64, u64) {
 #[test]
 fn a_server_that_is_killed_loses_nothing_that_was_flushed() {
     let kills = std::env::var("PLIMSOLL_KILLS").map_or(10, |text| text.parse().unwrap());
-    let (world, blocks) = (made(), 4096);
-    let mut next = random();
-    // By number: where each write went. What is kept outside of the server.
-    let (mut writes, mut flushed) = (vec![u64::MAX], 0);
+    let (world, mut next) = (made(), random());
+    let mut stamped = StampedWrites::new(1, Bytes::mib(16));
+    // What is kept outside of the server.
+    let mut flushed = 0;
     for kill in 0..kills {
         let mut serving = Serving::of(&world);
         let mut client = Client::connect(&world.path("s"));
-        if kill > 0 {
-            flushed = survived(&mut client, &mut writes, flushed, blocks);
-        }
+        let read = |at: ByteOffset, into: &mut [u8]| {
+            client.ask(READ, at.get(), &[], into).map(|error| error == 0)
+        };
+        let differ = stamped.judge(read).unwrap();
+        let last = stamped.last();
+        assert!(differ.is_empty() && last >= flushed, "{kill}: {last} of {flushed}, {differ:?}");
         let ends = Instant::now() + Duration::from_millis(30 + next(100));
         let killer = std::thread::spawn(move || {
             std::thread::sleep(ends - Instant::now());
             serving.send(Signal::KILL);
         });
-        loop {
-            let (place, number) = (next(blocks), writes.len() as u64);
-            writes.push(place);
-            let data = stamped(place, number);
-            if client.ask(WRITE, place * BLOCK as u64, &data, &mut []).is_err() {
+        for number in last + 1.. {
+            let (at, data) = stamped.write(number);
+            if client.ask(WRITE, at.get(), &data, &mut []).is_err() {
                 break;
             }
             if next(20) == 0 {
@@ -256,27 +259,6 @@ fn a_server_that_is_killed_loses_nothing_that_was_flushed() {
     }
     assert!(flushed > 100, "{flushed} writes were flushed");
     is_whole(&world);
-}
-
-/// Reads all, and forgets the writes that were lost. Returns the last that is there.
-fn survived(client: &mut Client, writes: &mut Vec<u64>, flushed: u64, blocks: u64) -> u64 {
-    let seen: Vec<u64> = (0..blocks)
-        .map(|place| match stamp(&client.read(place * BLOCK as u64, BLOCK)) {
-            (0, 0) => 0,
-            (named, number) => {
-                assert_eq!(named, place);
-                number
-            }
-        })
-        .collect();
-    let last = seen.iter().copied().max().unwrap_or(0).max(flushed);
-    let mut wanted = vec![0; blocks as usize];
-    for (number, &place) in writes.iter().enumerate().take(last as usize + 1).skip(1) {
-        wanted[place as usize] = number as u64;
-    }
-    assert_eq!(seen, wanted, "not the state after write {last}, of which {flushed} were flushed");
-    writes.truncate(last as usize + 1);
-    last
 }
 
 #[test]
