@@ -191,7 +191,7 @@ fn foreign_content(file: &File) -> Mark {
         Err(error) => Mark::Unreadable { why: error.to_string() },
         Ok(signatures) => signatures
             .iter()
-            // A volume of the layer is never made in a file that is there, but by who made the file.
+            // In a file of ours only a run of ours makes one: `layer create` takes no file that is there.
             .filter(|signature| signature.name != LAYER_VOLUME)
             .find(|signature| signature.family != Family::UnknownData)
             .map_or(Mark::Ours, |signature| Mark::Stale { why: format!("it holds {signature}") }),

@@ -105,11 +105,11 @@ use Place::{End, EndAligned, Start};
 const MD_MAGIC_LE: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
 const MD_MAGIC_BE: &[u8] = &[0xa9, 0x2b, 0x4e, 0xfc];
 
-/// One row per magic number. Offsets are those of each format's own description; where a format
-/// depends on the sector or page size there is one row per size in use.
 /// What a run on `layer:` makes in its scratch file, and `plimsoll layer create` in one of its own.
 pub(crate) const LAYER_VOLUME: &str = "volume of plimsoll's layer";
 
+/// One row per magic number. Offsets are those of each format's own description; where a format
+/// depends on the sector or page size there is one row per size in use.
 const ROWS: &[Row] = &[
     // Partition tables.
     row("GPT partition table", PartitionTable, Start(512), b"EFI PART"),

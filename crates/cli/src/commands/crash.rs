@@ -1,6 +1,7 @@
 //! `plimsoll layer crash-test`: a process that writes a volume is killed again and again.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -127,7 +128,9 @@ fn killed(path: &Path, stamped: &StampedWrites, life: Duration) -> std::io::Resu
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["layer", "crash-writer"]).arg(path);
     command.args([stamped.seed(), stamped.last() + 1].map(|number| number.to_string()));
-    let mut writer: Child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    // Ctrl-C is for this process alone, which then says how far it is.
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut writer: Child = command.spawn()?;
     let flushed = Arc::new(AtomicU64::new(0));
     let said = writer.stdout.take().map(BufReader::new);
     let kept = Arc::clone(&flushed);

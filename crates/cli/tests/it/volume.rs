@@ -1,18 +1,19 @@
 //! `plimsoll layer create|serve|status|check|destroy`
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use units::{ByteOffset, Bytes};
 use volume::StampedWrites;
 
-use crate::world::World;
+use crate::world::{Done, World};
 
 const BLOCK: usize = 4096;
 const READ: u16 = 0;
@@ -278,6 +279,24 @@ fn who_asks_sees_a_volume_survive_kills() {
     let refused = world.run(&["layer", "crash-test", "."]);
     assert!(refused.code == 3 && refused.err.contains("is there already"), "{refused:?}");
     assert_eq!(std::fs::read(world.path("plimsoll-crash-test")).unwrap(), b"dear");
+}
+
+/// Ctrl-C of a terminal goes to all processes of a command.
+#[test]
+fn a_crash_test_that_is_interrupted_says_how_far_it_is() {
+    let world = World::new();
+    let mut command = world.command(&["layer", "crash-test", ".", "--kills", "1000"]);
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    // It has killed a few, and says so.
+    let (mut told, stderr) = (String::new(), running.stderr.take().unwrap());
+    let mut notes = BufReader::new(stderr);
+    notes.read_line(&mut told).unwrap();
+    assert!(told.contains(" kills of 1000, about "), "{told}");
+    kill_process_group(Pid::from_child(&running), Signal::INT).unwrap();
+    let done = Done::from(running.wait_with_output().unwrap());
+    assert!(done.code == 130 && done.out.contains(" survived "), "{done:?}");
+    assert_eq!(world.files(), ["home"]);
 }
 
 // What befell the first layer of this kind in a study of 2008, each as a test; the two that need a file

@@ -212,7 +212,7 @@ fn a_device_that_is_too_small_for_a_suite_on_the_layer_is_refused() {
     let words = format!("run random-write --target layer:{device} --destroy {device} --dry-run");
     lab.run(&words).is(2, &["would lie on it, which has 256 MiB", "`--size 1"]);
     let fits = lab.run(&words).err;
-    let most = fits.split("`--size ").nth(1).unwrap().split('`').next().unwrap().replace(' ', "");
+    let most = fits.split("`--size ").nth(1).unwrap().split('`').next().unwrap();
     lab.ok(&format!("{words} --size {most}"));
 }
 

@@ -100,7 +100,7 @@ fn find(rest: &str, order: &Order, source: &mut SuiteSource) -> Result<Found, Ru
         TargetName::Path(path) => {
             let there = Seen::of(&Host::this(), path, &scratch)?.device_size();
             if let Some(there) = there.filter(|there| *there < below) {
-                let most = CreateOptions::largest(there, named.fill);
+                let most = CreateOptions::largest(there, named.fill).exact();
                 let why =
                     format!("{below} would lie on it, which has {there}: `--size {most}` fits");
                 return Err(bad(why));
